@@ -1,0 +1,26 @@
+"""fenchel trains log-linear and max-margin models to a proven distance from the optimum."""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# name: module that defines it. Imported on first use, so that importing fenchel compiles and loads nothing.
+_PUBLIC = {
+    "solve": "fenchel.solve",
+    "Start": "fenchel.solvers.base",
+}
+_MODULES = ("problems", "solvers")
+
+__all__ = [*_PUBLIC, *_MODULES]
+
+
+def __getattr__(name):
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return import_module(f"fenchel.{name}")
+    raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
+
+
+def __dir__():
+    return [*globals(), *__all__]

@@ -1,0 +1,88 @@
+"""Scalar leaf kernels, right at scores of ±1e3 and at the borders of the simplex.
+
+Every kernel takes and returns plain numbers, so that larger kernels inline it.
+"""
+
+from math import exp, inf, log, log1p
+
+from numba import njit
+
+# Sums may be reordered and fused, but nan, inf and signed zero keep their meaning:
+# plain fastmath turned log-sum-exp of all −∞ into nan and made isnan always false.
+REORDER = {"reassoc", "contract", "arcp", "nsz"}
+
+# The smallest probability a dual variable may take: its logarithm and its reciprocal are finite.
+TINY = 1e-300
+
+
+@njit(cache=True)
+def log1pexp(s):
+    """log(1 + eˢ) without overflow, exact to rounding at s = ±1e3."""
+    if s > 0.0:
+        return s + log1p(exp(-s))
+    return log1p(exp(s))
+
+
+@njit(cache=True)
+def sigmoid_pair(s):
+    """(σ(s), σ(−s)), each with full relative accuracy: neither is one minus the other."""
+    if s > 0.0:
+        e = exp(-s)
+        return 1.0 / (1.0 + e), e / (1.0 + e)
+    e = exp(s)
+    return e / (1.0 + e), 1.0 / (1.0 + e)
+
+
+@njit(cache=True)
+def sigmoid(s):
+    """σ(s) = 1 / (1 + e⁻ˢ)."""
+    return sigmoid_pair(s)[0]
+
+
+@njit(cache=True)
+def xlogx(p):
+    """p log p, and 0 at p = 0."""
+    return p * log(p) if p > 0.0 else 0.0
+
+
+@njit(cache=True)
+def kl_term(mu, nu):
+    """μ log(μ/ν) − μ + ν ≥ 0, the contribution of one outcome to KL(μ ‖ ν); ν = 0 < μ gives ∞.
+
+    The terms −μ + ν cancel over a distribution; with them no term is negative,
+    so a sum of terms cannot lose its sign to rounding.
+    """
+    if mu <= 0.0:
+        return nu
+    if nu <= 0.0:
+        return inf
+    t = (nu - mu) / mu
+    if t > -0.5:
+        return max(mu * (t - log1p(t)), 0.0)
+    return mu * log(mu / nu) - mu + nu
+
+
+@njit(cache=True)
+def solve_exponential(c, expected, rate, lam):
+    """Root z of  expected·e^(rate z) + lam z = c  (increasing and convex in z), by Newton.
+
+    The sub-problem of GIS and SCGIS, huang2010 (27), and of SM-S with a regulariser; without one
+    (lam = 0) the closed form (25), (12). Newton starts at an upper bound of the root, from where it
+    descends monotonically. Returns −inf or inf where no finite root exists.
+    """
+    if lam <= 0.0:
+        if expected <= 0.0:
+            return inf if c > 0.0 else 0.0
+        return log(c / expected) / rate if c > 0.0 else -inf
+    if expected <= 0.0:
+        return c / lam
+    z = 0.0
+    if c > expected:
+        z = min(log(c / expected) / rate, (c - expected) / lam)
+    for _ in range(200):
+        grown = expected * exp(rate * z)
+        step = (grown + lam * z - c) / (rate * grown + lam)
+        z -= step
+        if step <= 1e-15 * max(abs(z), 1e-300):
+            break
+    return z

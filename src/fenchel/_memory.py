@@ -1,0 +1,22 @@
+"""Say what an allocation would take before making it."""
+
+import os
+
+
+def available_bytes() -> int:
+    """Physical memory free for use now, in bytes."""
+    try:
+        with open("/proc/meminfo") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def require_memory(needed: int, purpose: str, way_out: str) -> None:
+    """Raise MemoryError, stating the size, if `needed` bytes cannot fit."""
+    available = available_bytes()
+    if needed > available:
+        raise MemoryError(
+            f"{purpose} needs {needed / 2**30:.1f} GiB but {available / 2**30:.1f} GiB are available; {way_out}"
+        )

@@ -1,0 +1,53 @@
+"""Everybody's regularisation constant becomes λ here, in one place.
+
+Every tool weighs the sum or the mean of the losses against ‖w‖² in its own way. With the objective divided
+by the total weight N of the examples (their number n, without sample weights) all read mean loss + λ/2 ‖w‖².
+"""
+
+from math import isinf, isnan
+
+# name: (objective as that tool writes it, λ from its constant and N)
+CONSTANTS = {
+    "C": ("C Σ loss + ½‖w‖²  (scikit-learn, LIBLINEAR, yu2011)", lambda c, n: 1.0 / (c * n)),
+    "sigma2": ("mean loss + ‖w‖²/(2σ²)  (huang2010, yu2011 maximum entropy)", lambda c, n: 1.0 / c),
+    "collins_C": ("Σ loss + C/2 ‖w‖²  (collins2008)", lambda c, n: c / n),
+    "lam": ("mean loss + λ/2 ‖w‖²  (lepriol2018)", lambda c, n: c),
+    "alpha": ("mean loss + α/2 ‖w‖²  (SGDClassifier)", lambda c, n: c),
+    "c2": ("Σ loss + c2 ‖w‖²  (CRFsuite)", lambda c, n: 2.0 * c / n),
+    "crfpp_C": ("Σ loss + ‖w‖²/(2C)  (CRF++)", lambda c, n: 1.0 / (c * n)),
+    "rho2": ("Σ loss + ρ₂/2 ‖w‖²  (Wapiti)", lambda c, n: c / n),
+}
+
+# Constants that divide the penalty: they must be positive, and infinity means no regulariser.
+WEAKENING = frozenset({"C", "sigma2", "crfpp_C"})
+
+
+def penalty(total: float, **constant: float) -> float:
+    """λ from exactly one named constant, for examples of total weight `total`.
+
+    >>> penalty(100, C=2.0)
+    0.005
+    """
+    if len(constant) != 1:
+        raise ValueError(f"exactly one constant is needed, got {sorted(constant) or 'none'}")
+    ((name, value),) = constant.items()
+    if name not in CONSTANTS:
+        raise ValueError(f"unknown constant {name!r}; there are {', '.join(CONSTANTS)}")
+    value = _as_number(name, value)
+    if name in WEAKENING:
+        if not value > 0.0:
+            raise ValueError(f"{name}={value:g} must be positive ({name}=inf means no regulariser)")
+        return 0.0 if isinf(value) else CONSTANTS[name][1](value, total)
+    if not 0.0 <= value < float("inf"):
+        raise ValueError(f"{name}={value:g} must be a finite number, at least 0 (0 means no regulariser)")
+    return CONSTANTS[name][1](value, total)
+
+
+def _as_number(name, value):
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r} is not a number") from None
+    if isnan(value):
+        raise ValueError(f"{name} is NaN")
+    return value

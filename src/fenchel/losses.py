@@ -1,0 +1,40 @@
+"""Log from hinge: which loss, which block gap, which concave term of the dual."""
+
+
+class Log:
+    """loss_i = log Z(s_i) − ⟨s_i, y_i⟩, H = entropy: logistic regression, maximum entropy, CRFs."""
+
+    name = "log"
+
+    def losses(self, structure, scores, y):
+        """(n,) losses at the scores."""
+        return structure.log_losses(scores, y)
+
+    def block_gaps(self, structure, scores, y, mu):
+        """(n,) KL(μ_i ‖ marginals at s_i), lepriol2018 (11)."""
+        return structure.kl(mu, structure.marginals(scores))
+
+    def concave(self, structure, y, mu):
+        """(n,) H_i(μ_i)."""
+        return structure.entropies(mu)
+
+
+class Hinge:
+    """loss_i = max(s_i + cost_i) − ⟨s_i, y_i⟩, H = ⟨cost, μ⟩: support vector machines, max-margin networks."""
+
+    name = "hinge"
+
+    def losses(self, structure, scores, y):
+        """(n,) losses at the scores."""
+        return structure.hinge_losses(scores, y)
+
+    def block_gaps(self, structure, scores, y, mu):
+        """(n,) max(s_i + cost_i) − ⟨s_i + cost_i, μ_i⟩."""
+        return structure.hinge_gaps(scores, y, mu)
+
+    def concave(self, structure, y, mu):
+        """(n,) ⟨cost_i, μ_i⟩."""
+        return structure.costs(y, mu)
+
+
+LOSSES = {loss.name: loss for loss in (Log(), Hinge())}

@@ -1,0 +1,255 @@
+"""The loop, the stop and the result: written once, for every solver."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf, isfinite, isnan, nan
+
+import numpy as np
+
+from fenchel.problem import Point, Problem
+from fenchel.solvers import SOLVERS, make, solver_class
+from fenchel.solvers.base import Solver, Start, State
+from fenchel.trace import Certificate, Meter, Row, Status, Trace
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to end: gap ≤ tol · P, or at a limit. Without a dual: ‖∇P(w)‖ ≤ tol · ‖∇P(start)‖."""
+
+    tol: float = 1e-3
+    max_passes: float = 1000.0
+    max_seconds: float = inf
+
+    def __post_init__(self):
+        for name in ("tol", "max_passes", "max_seconds"):
+            value = getattr(self, name)
+            if not value >= 0.0:
+                raise ValueError(f"{name}={value!r} must be a number, at least 0")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best model found, how good it provably is, and how it was reached.
+
+    w (d,) weights, b the free offset; mu the dual variables of a dual solver (else None), a warm start
+    for the next constant of a path.
+    """
+
+    w: np.ndarray
+    b: float
+    status: Status
+    certificate: Certificate
+    trace: Trace
+    mu: np.ndarray | None = None
+
+    @property
+    def start(self) -> Start:
+        """A warm start from here."""
+        return Start(self.w, self.b, self.mu)
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | str = "auto",
+    *,
+    tol: float = 1e-3,
+    max_passes: float = 1000.0,
+    max_seconds: float = inf,
+    start: Start | None = None,
+    check_every: float | None = None,
+    callbacks: Iterable[Callable[[Trace], None]] = (),
+    validate: Callable[[np.ndarray, float], float] | None = None,
+) -> Result:
+    """Minimise the problem's objective to a proven relative precision.
+
+    solver: an instance (`solvers.CDDual(...)`), a name of `solvers.SOLVERS`, or "auto".
+    tol: stop when gap ≤ tol · objective. max_passes, max_seconds: limits, checked after each step.
+    start: warm start. check_every: certify every so many passes; by default after each step where that
+    costs nothing, else when the solver's own estimate says it is time, and at doubling distances.
+    callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
+
+    Ctrl-C ends the run and returns the best model so far with its true certificate.
+    """
+    stop = Stop(tol, max_passes, max_seconds)
+    solver = as_solver(solver, problem)
+    require(problem, solver)
+    run = _Run(problem, solver, stop, check_every, tuple(callbacks), validate)
+    return run.to_the_end(start)
+
+
+def as_solver(solver: Solver | str, problem: Problem) -> Solver:
+    """The solver itself, or the one of that name."""
+    if solver == "auto":
+        return make(choose(problem))
+    return make(solver) if isinstance(solver, str) else solver
+
+
+def choose(problem: Problem) -> str:
+    """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on."""
+    if problem.loss.name == "hinge":
+        return "cd-dual"
+    n, d = problem.n, problem.dim
+    nnz = problem.examples.rows.nnz
+    # Newton's passes are few, each costs the Gram matrix and a factorisation of d³/3.
+    if d <= 4000 and n * (nnz / max(n, 1)) ** 2 / 2 + d**3 / 30 <= 60 * nnz + 1e7:
+        return "newton"
+    return "cd-dual" if problem.lam > 0.0 else "lbfgs"
+
+
+def solver_name(solver: Solver) -> str:
+    """The name of a solver in SOLVERS, else its class's."""
+    for name, (target, options) in SOLVERS.items():
+        if target.endswith(f":{type(solver).__name__}") and all(
+            getattr(solver, option) == value for option, value in options.items()
+        ):
+            return name
+    return type(solver).__name__
+
+
+def require(problem: Problem, solver: Solver) -> None:
+    """Refuse a solver that needs what the problem does not offer, and say what would do."""
+    missing = sorted(solver.needs - problem.offers)
+    if not missing:
+        return
+    able = [name for name in SOLVERS if solver_class(name).needs <= problem.offers]
+    lacks = "it has no regulariser and so no dual" if missing == ["dual"] else f"it offers no {missing[0]}"
+    raise ValueError(
+        f"solver {solver_name(solver)!r} cannot train a {problem.structure.name} model with the "
+        f"{problem.loss.name} loss here: {lacks}; use {', '.join(able)}"
+    )
+
+
+class _Run:
+    """One solve: state, clock, trace, and the best bounds seen."""
+
+    def __init__(self, problem, solver, stop, check_every, callbacks, validate):
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
+        self.meter = Meter()
+        self.trace = Trace(solver=solver_name(solver), problem=str(problem))
+        self.best: Point | None = None
+        self.dual = -inf
+        self.next_check = 0.0 if self._checks_are_cheap else 4.0
+        self.calibration = 1.0
+        self.first_gradient_norm = nan
+
+    @property
+    def _checks_are_cheap(self):
+        return self.solver.free_check or self.check_every is not None
+
+    def to_the_end(self, start) -> Result:
+        with self.meter.running():
+            state = self.solver.init(self.problem, start)
+        status = Status.RUNNING
+        try:
+            while status is Status.RUNNING:
+                if self._due(state):
+                    status = self._check(state)
+                if status is Status.RUNNING:
+                    with self.meter.running():
+                        self.solver.step(self.problem, state)
+        except KeyboardInterrupt:
+            self._check(state)
+            status = Status.INTERRUPTED
+        return self._result(state, status)
+
+    def _due(self, state: State) -> bool:
+        if state.passes >= self.next_check or state.stalled or self._limit(state) is not Status.RUNNING:
+            return True
+        return state.relative_gap_estimate * self.calibration <= self.stop.tol
+
+    def _check(self, state: State) -> Status:
+        """Certify, remember, and decide."""
+        point = self.solver.point(self.problem, state)
+        estimate = state.relative_gap_estimate
+        self._keep_best(point)
+        self._append(point, state)
+        self._schedule(state)
+        for callback in self.callbacks:
+            callback(self.trace)
+        if estimate > 0.0 and self.best.primal > 0.0 and isfinite(self.gap):
+            self.calibration = max(1.0, self.gap / self.best.primal / estimate)
+        return self._decide(point, state)
+
+    def _keep_best(self, point):
+        """The best P and the best D seen, from whichever checks, make the certificate."""
+        if self.best is None or point.primal <= self.best.primal or not isfinite(self.best.primal):
+            self.best = point
+        if not isnan(point.dual):
+            self.dual = max(self.dual, point.dual)
+
+    @property
+    def gap(self) -> float:
+        """Best P − best D; nan without a dual. Where one point has both, its own gap has more digits."""
+        if self.problem.lam == 0.0:
+            return nan
+        if self.best.dual == self.dual:
+            return self.best.gap
+        gap = self.best.primal - self.dual
+        rounding = 1e-14 * max(abs(self.best.primal), abs(self.dual))
+        if gap < -1e3 * rounding:
+            raise ArithmeticError(
+                f"the dual bound {self.dual!r} exceeds the objective {self.best.primal!r}: "
+                f"a bug in {self.trace.solver}, please report it"
+            )
+        return max(gap, rounding)
+
+    def _append(self, point, state):
+        score = self.validate(point.w, point.b) if self.validate else nan
+        self.trace.append(
+            Row(
+                passes=state.passes,
+                oracle_calls=state.oracle_calls,
+                updates=state.updates,
+                seconds=self.meter.seconds,
+                primal=point.primal,
+                dual=point.dual,
+                gap=self.gap,
+                gradient_norm=point.gradient_norm,
+                validation=score,
+            )
+        )
+
+    def _schedule(self, state):
+        if self.check_every is not None:
+            self.next_check = state.passes + self.check_every
+        elif not self.solver.free_check:
+            self.next_check = max(2.0 * state.passes, 4.0)
+
+    def _limit(self, state) -> Status:
+        if state.passes >= self.stop.max_passes:
+            return Status.MAX_PASSES
+        if self.meter.wall >= self.stop.max_seconds:
+            return Status.MAX_SECONDS
+        return Status.RUNNING
+
+    def _decide(self, point, state) -> Status:
+        if self._converged(point):
+            return Status.CONVERGED
+        if not isfinite(point.primal):
+            return Status.DIVERGED
+        if state.stalled:
+            return Status.STALLED
+        return self._limit(state)
+
+    def _converged(self, point) -> bool:
+        if self.problem.lam > 0.0:
+            return self.gap <= self.stop.tol * self.best.primal
+        if isnan(self.first_gradient_norm):
+            self.first_gradient_norm = point.gradient_norm
+        return point.gradient_norm <= self.stop.tol * self.first_gradient_norm
+
+    def _result(self, state, status) -> Result:
+        best, last = self.best, self.trace[-1]
+        dual = best.dual if best.dual == self.dual else self.dual
+        certificate = Certificate(
+            primal=best.primal,
+            dual=nan if self.problem.lam == 0.0 else dual,
+            gap=self.gap,
+            gradient_norm=best.gradient_norm,
+            passes=last.passes,
+            seconds=last.seconds,
+            status=status,
+        )
+        mu = getattr(state, "mu", None)
+        return Result(best.w, best.b, status, certificate, self.trace, mu)

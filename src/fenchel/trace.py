@@ -1,0 +1,134 @@
+"""What is remembered of a run: rows, certificate, status, and the clock that stops while measuring."""
+
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
+from math import inf, isfinite, nan
+
+
+class Status(Enum):
+    """Why a run ended; the value is the sentence's beginning."""
+
+    RUNNING = "still running"
+    CONVERGED = "converged"
+    MAX_PASSES = "stopped at the limit of passes"
+    MAX_SECONDS = "stopped at the time limit"
+    STALLED = "stopped where rounding allows no further progress"
+    DIVERGED = "diverged"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One check. Passes are example visits / n; seconds exclude measuring; unknown numbers are nan."""
+
+    passes: float
+    oracle_calls: int
+    updates: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    gradient_norm: float = nan
+    validation: float = nan
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far the model is from the optimum, proven: optimum ≥ dual, so excess ≤ gap = primal − dual.
+
+    primal and dual are the best seen; gap is nan without a regulariser, where no dual exists.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    gradient_norm: float
+    passes: float
+    seconds: float
+    status: Status
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / primal, and 0 when both are 0."""
+        if self.gap == 0.0:
+            return 0.0
+        return self.gap / self.primal if self.primal > 0.0 else inf
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+    def __str__(self) -> str:
+        work = f"after {self.passes:.4g} passes, {self.seconds:.3g} s"
+        if not isfinite(self.gap):
+            return (
+                f"{self.status.value}: certificate none: unregularised; "
+                f"objective {self.primal:.8g}, gradient norm {self.gradient_norm:.2g}, {work}"
+            )
+        return (
+            f"{self.status.value}: objective {self.primal:.8g} is proven within {percent(self.relative_gap)} "
+            f"of the optimum (gap {self.gap:.2g}), {work}"
+        )
+
+    def to_dict(self) -> dict:
+        """Plain values for a model file or a trace file."""
+        return asdict(self) | {"status": self.status.name}
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "Certificate":
+        return cls(**values | {"status": Status[values["status"]]})
+
+
+def percent(fraction: float) -> str:
+    """A fraction as a percentage a person can read: 0.083 %, 1.2e-05 %."""
+    return f"{100 * fraction:.2g} %"
+
+
+@dataclass
+class Trace:
+    """The rows of a run, in order, and what it was a run of."""
+
+    solver: str = ""
+    problem: str = ""
+    rows: list[Row] = field(default_factory=list)
+
+    def append(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def column(self, name: str) -> list[float]:
+        """One column as a list: trace.column("gap")."""
+        if name not in {f.name for f in fields(Row)}:
+            raise KeyError(f"no column {name!r}; there are {', '.join(f.name for f in fields(Row))}")
+        return [getattr(row, name) for row in self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self):
+        return iter(self.rows)
+
+    def __getitem__(self, k) -> Row:
+        return self.rows[k]
+
+
+class Meter:
+    """A stopwatch that runs only inside `with meter.running()`."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._started = time.perf_counter()
+
+    @contextmanager
+    def running(self):
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - start
+
+    @property
+    def wall(self) -> float:
+        """Seconds since the meter was made, measuring included: what a time limit is about."""
+        return time.perf_counter() - self._started
