@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from fenchel._memory import require_memory
 from fenchel.data import Examples
-from fenchel.design import Design
+from fenchel.design import TAIL, Design
 from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2
 from fenchel.structures.binary import Binary
@@ -183,6 +183,17 @@ class Problem:
         examples = self.examples
         residual = examples.mass * self.structure.residual(examples.y, mu)
         return self.regularizer.weights(self.design.adjoint(residual))
+
+    def augmented_of(self, mu, b=0.0) -> np.ndarray:
+        """The augmented vector of `design.py` with weights w(μ) on centred features and offset b: one pass."""
+        examples, d = self.examples, self.dim
+        residual = examples.mass * self.structure.residual(examples.y, mu)
+        v = np.zeros(d + TAIL)
+        v[:d] = self.regularizer.weights(self.design.adjoint(residual))
+        v[d] = b
+        v[d + 1] = self.regularizer.weights(residual.sum())
+        v[d + 2] = self.design.centre @ v[:d]
+        return v
 
     def dual(self, mu, w=None) -> float:
         """D(μ); the caller may hand in w(μ)."""

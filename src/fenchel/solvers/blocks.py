@@ -1,0 +1,71 @@
+"""Common to the solvers that hold dual variables for each example: first point, free offset, certificate."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fenchel._math import TINY
+from fenchel.solvers.base import State
+
+
+@dataclass
+class DualState(State):
+    """mu (n, size) the dual variables, v the augmented weights, w(μ) and the offset."""
+
+    mu: np.ndarray | None = None
+    v: np.ndarray | None = None
+    rng: np.random.Generator | None = None
+    epochs: int = 0
+
+
+class DualSolver:
+    """A solver whose state is a point of the dual; its certificate costs a pass."""
+
+    free_check: ClassVar[bool] = False
+
+    def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
+        """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""
+        if start is not None and start.mu is not None:
+            return start.mu.copy()
+        if start is not None and problem.loss.name == "log":
+            scores = problem.design.scores(start.w) + start.b
+            return np.maximum(problem.structure.marginals(scores), TINY)
+        return fresh
+
+    def first_v(self, problem, mu) -> np.ndarray:
+        """w(μ) with the offset that balances μ."""
+        examples = problem.examples
+        b = problem.structure.tilt(mu, examples.y, examples.mass)[0] if problem.free else 0.0
+        return problem.augmented_of(mu, b)
+
+    def settle_offset(self, problem, state) -> None:
+        """Optimise the free offset at the current weights; the scores cost a pass."""
+        if not problem.free:
+            return
+        w, b = problem.design.weights(state.v)
+        b = problem.offset(problem.design.scores(w), b)
+        state.v[problem.dim] = b + problem.design.centre @ w
+        state.passes += 1.0
+
+    def note_gap(self, problem, state, gap: float) -> None:
+        """Remember an estimate of the gap, relative to the dual objective."""
+        w, _ = problem.design.weights(state.v)
+        dual = problem.dual(state.mu, w)
+        state.relative_gap_estimate = gap / dual if dual > 0.0 else np.nan
+
+    def refresh(self, problem, state, every: int = 16) -> None:
+        """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""
+        state.epochs += 1
+        if state.epochs % every == 0:
+            state.v = problem.augmented_of(state.mu, state.v[problem.dim])
+
+    def point(self, problem, state):
+        return problem.dual_point(state.mu)
+
+
+def near_target(problem, epsilon: float) -> np.ndarray:
+    """(1 − ε) y_i + ε · uniform, (n, size): lepriol2018 (21)."""
+    y = problem.examples.y
+    mu = np.column_stack([y, 1.0 - y])
+    return (1.0 - epsilon) * mu + epsilon / mu.shape[1]

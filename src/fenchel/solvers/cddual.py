@@ -1,0 +1,210 @@
+"""Dual coordinate descent: yu2011 Algorithms 1, 4, 5 and 9.
+
+In the notation of this library the dual variable of example i is its pair of marginals (μ₊, μ₋), kept
+apart as the paper keeps α and C − α. The sub-problem (18) in z, the change of μ₊, is
+
+    min_z (μ₊ + z) log(μ₊ + z) + (μ₋ − z) log(μ₋ − z) + a/2 z² + b z,   a = m‖x‖²/λ,  b = −(x·w + offset)
+
+with c₁ = μ₊, c₂ = μ₋, c₁ + c₂ = 1. It is symmetric in its two borders; Z is the distance to the nearer one.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from math import log
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from fenchel._math import TINY, xlogx
+from fenchel._sparse import row_add, row_dot
+from fenchel.solvers.blocks import DualSolver, DualState, near_target
+
+EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
+INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
+BETA, GAMMA = 0.5, 0.01  # line search (21)
+
+
+class Method(IntEnum):
+    """How the sub-problem (18) is solved."""
+
+    NEWTON = 0
+    BISECTION = 1
+    LINE_SEARCH = 2
+
+
+METHODS = {"newton": Method.NEWTON, "bisection": Method.BISECTION, "line-search": Method.LINE_SEARCH}
+
+
+@dataclass
+class CDDualState(DualState):
+    """Adds odds (n,) log(μ₊/μ₋), the inner tolerance and the gap met in the last pass."""
+
+    odds: np.ndarray | None = None
+    inner: float = INNER_FIRST
+    last_gap: float = np.inf
+
+
+@dataclass(frozen=True)
+class CDDual(DualSolver):
+    """Optimises one example's dual variables at a time, in a fresh random order each pass.
+
+    subproblem "newton": Algorithm 4. "bisection": Algorithm 9. "line-search": one Newton step with (21).
+    xi: how far Algorithm 4 moves towards the border when a Newton step would leave the interval (30).
+    With the hinge loss the sub-problem has a closed form, Algorithm 1, and these settings have no effect.
+    """
+
+    subproblem: str = "newton"
+    xi: float = 0.1
+    seed: int = 0
+    needs: ClassVar[frozenset] = frozenset({"binary", "blocks", "dual"})
+
+    def __post_init__(self):
+        if self.subproblem not in METHODS:
+            raise ValueError(f"subproblem={self.subproblem!r}; there are {', '.join(map(repr, METHODS))}")
+        if not 0.0 < self.xi < 1.0:
+            raise ValueError(f"xi={self.xi!r} must be between 0 and 1")
+
+    def init(self, problem, start):
+        mu = self.first_mu(problem, start, self._fresh(problem))
+        odds = np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
+        rng = np.random.default_rng(self.seed)
+        return CDDualState(mu=mu, v=self.first_v(problem, mu), rng=rng, odds=odds)
+
+    def _fresh(self, problem):
+        """(36): the wrong label's share is min(ε₁, ε₂ λ/m_i); zero with the hinge loss."""
+        mu = near_target(problem, 0.0)
+        if problem.loss.name == "hinge":
+            return mu
+        small = np.minimum(EPS1, EPS2 * problem.lam / problem.examples.mass)[:, None]
+        return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
+
+    def step(self, problem, state):
+        order = state.rng.permutation(problem.n)
+        if problem.loss.name == "hinge":
+            gap = _hinge_epoch(problem.blocks, order, state.mu, state.v)
+        else:
+            gap = self._log_step(problem, state, order)
+        state.passes += 1.0
+        state.oracle_calls += problem.n
+        state.updates += problem.n
+        self.refresh(problem, state)
+        # The gap met during the pass, extrapolated to its end by the progress since the last one.
+        self.note_gap(problem, state, gap * min(1.0, gap / state.last_gap) if gap > 0.0 else 0.0)
+        state.last_gap = gap
+
+    def _log_step(self, problem, state, order):
+        method = METHODS[self.subproblem]
+        newtons, gap = _log_epoch(
+            problem.blocks, order, method, self.xi, state.inner, state.mu, state.odds, state.v
+        )
+        if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
+            state.inner = max(INNER_LAST, 0.1 * state.inner)
+        if problem.free:
+            # After its update μ_i is the marginal at its score, so balancing μ optimises the offset.
+            delta, _ = problem.structure.tilt(state.mu, problem.examples.y, problem.examples.mass)
+            state.v[problem.dim] += delta
+        return gap
+
+
+@njit(cache=True, nogil=True)
+def _log_epoch(blocks, order, method, xi, tol, mu, odds, v):
+    """Algorithm 5, one pass in the given order; mu, odds, v written. Returns Newton steps and the gap met."""
+    rows, d = blocks.rows, blocks.n_weights
+    newtons, gap = 0, 0.0
+    for i in order:
+        score = row_dot(rows, i, v) + v[d] - v[d + 1] * (blocks.cross[i] - blocks.centre_norm) - v[d + 2]
+        step = blocks.mass[i] / blocks.lam
+        p, q = mu[i, 0], mu[i, 1]
+        slope = odds[i] - score
+        met = p * q * slope * slope  # twice KL(μ_i ‖ marginals at the score), to second order
+        if abs(slope) <= tol:
+            gap += 0.5 * blocks.mass[i] * met
+            continue
+        new_p, new_q, odds[i], count = _solve(method, p, q, odds[i], step * blocks.norms[i], -score, xi, tol)
+        newtons += count
+        change = new_p - p if p < q else q - new_q
+        gap += 0.5 * blocks.mass[i] * max(met, abs(change * slope))
+        mu[i, 0] = new_p
+        mu[i, 1] = new_q
+        row_add(rows, i, -step * change, v)
+        v[d + 1] -= step * change
+        v[d + 2] -= step * change * blocks.cross[i]
+    return newtons, gap
+
+
+@njit(cache=True)
+def _solve(method, c1, c2, odds, a, b, xi, tol):
+    """Solve (18) from the side (34) names; returns the new pair, its log-odds and the Newton steps taken."""
+    if 0.5 * (c2 - c1) * a + b >= 0.0:
+        z, odds, count = _solve_near(method, c1, odds, a, b, xi, tol)
+        return z, 1.0 - z, odds, count
+    z, odds, count = _solve_near(method, c2, -odds, a, -b, xi, tol)
+    return 1.0 - z, z, -odds, count
+
+
+@njit(cache=True)
+def _solve_near(method, c, odds, a, b, xi, tol):
+    """Root Z ≤ ½ of g'(Z) = log(Z/(1 − Z)) + a(Z − c) + b, (32), given the log-odds of c."""
+    z = c
+    if c >= 0.5 and method != Method.LINE_SEARCH:  # (35)
+        z = xi * c
+        odds = log(z / (1.0 - z))
+    slope = odds + a * (z - c) + b
+    if method == Method.BISECTION:
+        while slope > 0.0 and z > TINY:
+            z *= 0.5
+            odds = log(z / (1.0 - z))
+            slope = odds + a * (z - c) + b
+    count = 0
+    while abs(slope) > tol and count < 100:
+        count += 1
+        variance = z * (1.0 - z)
+        move = -slope * variance / (a * variance + 1.0)
+        if method == Method.LINE_SEARCH:
+            move = _backtrack(z, c, a, b, slope, move)
+        new = z + move if z + move > 0.0 else xi * z
+        new = min(max(new, TINY), 1.0 - 1e-16)
+        if new == z:
+            break
+        z = new
+        odds = log(z / (1.0 - z))
+        slope = odds + a * (z - c) + b
+        if method == Method.LINE_SEARCH:
+            break
+    return z, odds, count
+
+
+@njit(cache=True)
+def _backtrack(z, c, a, b, slope, move):
+    """Halve the Newton step until it stays inside (0, 1) and decreases g enough, (21)."""
+    before = xlogx(z) + xlogx(1.0 - z) + 0.5 * a * (z - c) ** 2 + b * (z - c)
+    for _ in range(60):
+        new = z + move
+        if 0.0 < new < 1.0:
+            after = xlogx(new) + xlogx(1.0 - new) + 0.5 * a * (new - c) ** 2 + b * (new - c)
+            if after - before <= GAMMA * slope * move:
+                break
+        move *= BETA
+    return move
+
+
+@njit(cache=True, nogil=True)
+def _hinge_epoch(blocks, order, mu, v):
+    """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
+    rows, d = blocks.rows, blocks.n_weights
+    gap = 0.0
+    for i in order:
+        margin = row_dot(rows, i, v) + v[d] + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
+        p, q = mu[i, 0], mu[i, 1]
+        gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
+        step = blocks.mass[i] / blocks.lam
+        a = step * blocks.norms[i]
+        change = margin / a if abs(margin) < a else np.sign(margin)
+        new = min(max(p + change, 0.0), 1.0)
+        change = new - p
+        if change != 0.0:
+            mu[i, 0] = new
+            mu[i, 1] = 1.0 - new
+            row_add(rows, i, -step * change, v)
+    return gap
