@@ -63,6 +63,15 @@ def kl_term(mu, nu):
 
 
 @njit(cache=True)
+def kl_pair(p, q, s):
+    """KL((p, q) ‖ (σ(s), σ(−s))), also where σ underflows: its logarithm is −log(1 + e⁻ˢ)."""
+    nu_p, nu_q = sigmoid_pair(s)
+    first = kl_term(p, nu_p) if nu_p > 0.0 else p * (log(p) + log1pexp(-s) - 1.0) if p > 0.0 else 0.0
+    second = kl_term(q, nu_q) if nu_q > 0.0 else q * (log(q) + log1pexp(s) - 1.0) if q > 0.0 else 0.0
+    return first + second
+
+
+@njit(cache=True)
 def solve_exponential(c, expected, rate, lam):
     """Root z of  expected·e^(rate z) + lam z = c  (increasing and convex in z), by Newton.
 

@@ -1,14 +1,18 @@
 """Rows of a sparse matrix as three flat arrays, and the kernels that walk along them.
 
 Dense input becomes rows here, once, so that no kernel further down has a dense twin. One integer width
-and one float width: each kernel is compiled once, whatever the user's matrix held.
+and one float width: each kernel is compiled once, whatever the user's matrix held. Integers are unsigned,
+since Numba otherwise tests each index for counting from the end: that took as long as the arithmetic.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from fenchel._math import REORDER
 
@@ -16,8 +20,8 @@ from fenchel._math import REORDER
 class Rows(NamedTuple):
     """A CSR matrix. Row i holds `data[indptr[i]:indptr[i+1]]` in the columns `indices[...]`."""
 
-    indptr: np.ndarray  # (n + 1,) int64
-    indices: np.ndarray  # (nnz,) int32
+    indptr: np.ndarray  # (n + 1,) uint64
+    indices: np.ndarray  # (nnz,) uint32
     data: np.ndarray  # (nnz,) float64
     n_columns: int
 
@@ -42,8 +46,8 @@ def as_rows(X) -> Rows:
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{X.shape[1]} columns are more than the 2147483647 that fit a 32-bit index")
     return Rows(
-        np.require(X.indptr, np.int64, "CW"),
-        np.require(X.indices, np.int32, "CW"),
+        np.require(X.indptr, np.int64, "CW").view(np.uint64),
+        np.require(X.indices, np.int32, "CW").view(np.uint32),
         np.require(X.data, np.float64, "CW"),
         int(X.shape[1]),
     )
@@ -51,7 +55,8 @@ def as_rows(X) -> Rows:
 
 def as_csr(rows: Rows) -> sp.csr_matrix:
     """The same matrix for SciPy, sharing the arrays."""
-    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    indices, indptr = rows.indices.view(np.int32), rows.indptr.view(np.int64)
+    return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
 
 
 def transpose(rows: Rows) -> Rows:
@@ -78,6 +83,37 @@ def row_add(rows, i, step, w):
     """w += step · x_i."""
     for e in range(rows.indptr[i], rows.indptr[i + 1]):
         w[rows.indices[e]] += step * rows.data[e]
+
+
+@intrinsic
+def _prefetch(typing_context, array, index):
+    """Ask the processor for the cache line of array[index]; changes nothing else."""
+
+    def emit(context, builder, signature, args):
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(context, builder, kind, view, [args[1]], wraparound=False)
+        number = ir.IntType(32)
+        address = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        declared = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+        builder.call(function, [address, number(0), number(3), number(1)])  # for reading, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), emit
+
+
+@njit(cache=True, nogil=True)
+def prefetch_row(rows, i):
+    """Bring row i into the cache ahead of its use.
+
+    In random order each row starts with a wait for memory: a pass of dot and add over 25,000 × 138 entries
+    took 21 ms without this, 14 ms with it, 11 ms in sequential order.
+    """
+    for e in range(rows.indptr[i], rows.indptr[i + 1], 8):
+        _prefetch(rows.data, e)
+    for e in range(rows.indptr[i], rows.indptr[i + 1], 16):
+        _prefetch(rows.indices, e)
 
 
 @njit(cache=True, nogil=True)

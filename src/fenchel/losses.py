@@ -12,7 +12,7 @@ class Log:
 
     def block_gaps(self, structure, scores, y, mu):
         """(n,) KL(μ_i ‖ marginals at s_i), lepriol2018 (11)."""
-        return structure.kl(mu, structure.marginals(scores))
+        return structure.kl(mu, scores)
 
     def concave(self, structure, y, mu):
         """(n,) H_i(μ_i)."""

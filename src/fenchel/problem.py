@@ -213,12 +213,16 @@ class Problem:
         """The certificate at w: one pass. Log loss only."""
         return self.point_at(self.evaluate(w))
 
-    def dual_point(self, mu) -> Point:
-        """The certificate of a dual solver at w(μ): gap = Σ m_i · block gap, lepriol2018 (11); one pass."""
+    def dual_point(self, mu, w=None) -> Point:
+        """The certificate of a dual solver at w(μ): gap = Σ m_i · block gap, lepriol2018 (11); one pass.
+
+        The caller may hand in w(μ); where the offset is free μ is tilted first, and w(μ) is another.
+        """
         examples, structure = self.examples, self.structure
         if self.free:
             _, mu = structure.tilt(mu, examples.y, examples.mass)
-        w = self.weights_of(mu)
+        if self.free or w is None:
+            w = self.weights_of(mu)
         scores = self.design.scores(w)
         b = self.offset(scores)
         scores += b

@@ -168,7 +168,7 @@ class _Run:
         for callback in self.callbacks:
             callback(self.trace)
         if estimate > 0.0 and self.best.primal > 0.0 and isfinite(self.gap):
-            self.calibration = max(1.0, self.gap / self.best.primal / estimate)
+            self.calibration = self.gap / self.best.primal / estimate
         return self._decide(point, state)
 
     def _keep_best(self, point):

@@ -61,7 +61,7 @@ class DualSolver:
             state.v = problem.augmented_of(state.mu, state.v[problem.dim])
 
     def point(self, problem, state):
-        return problem.dual_point(state.mu)
+        return problem.dual_point(state.mu, problem.design.weights(state.v)[0])
 
 
 def near_target(problem, epsilon: float) -> np.ndarray:

@@ -10,19 +10,21 @@ with c₁ = μ₊, c₂ = μ₋, c₁ + c₂ = 1. It is symmetric in its two bor
 
 from dataclasses import dataclass
 from enum import IntEnum
-from math import log
+from math import exp, log
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
 from fenchel._math import TINY, xlogx
-from fenchel._sparse import row_add, row_dot
+from fenchel._sparse import prefetch_row, row_add, row_dot
+from fenchel.design import TAIL
 from fenchel.solvers.blocks import DualSolver, DualState, near_target
 
 EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
 BETA, GAMMA = 0.5, 0.01  # line search (21)
+FAR = -4.0  # a slope of the sub-problem that many Newton steps from c would be needed for
 
 
 class Method(IntEnum):
@@ -41,8 +43,9 @@ class CDDualState(DualState):
     """Adds odds (n,) log(μ₊/μ₋), the inner tolerance and the gap met in the last pass."""
 
     odds: np.ndarray | None = None
+    fresh: bool = False  # v is still zero: the first pass builds it
     inner: float = INNER_FIRST
-    last_gap: float = np.inf
+    last_gap: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,11 @@ class CDDual(DualSolver):
         mu = self.first_mu(problem, start, self._fresh(problem))
         odds = np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
         rng = np.random.default_rng(self.seed)
-        return CDDualState(mu=mu, v=self.first_v(problem, mu), rng=rng, odds=odds)
+        fresh = start is None and problem.loss.name == "log"
+        v = np.zeros(problem.dim + TAIL) if fresh else self.first_v(problem, mu)
+        if fresh and problem.free:
+            v[problem.dim] = problem.structure.tilt(mu, problem.examples.y, problem.examples.mass)[0]
+        return CDDualState(mu=mu, v=v, rng=rng, odds=odds, fresh=fresh)
 
     def _fresh(self, problem):
         """(36): the wrong label's share is min(ε₁, ε₂ λ/m_i); zero with the hinge loss."""
@@ -89,14 +96,16 @@ class CDDual(DualSolver):
         state.oracle_calls += problem.n
         state.updates += problem.n
         self.refresh(problem, state)
-        # The gap met during the pass, extrapolated to its end by the progress since the last one.
-        self.note_gap(problem, state, gap * min(1.0, gap / state.last_gap) if gap > 0.0 else 0.0)
+        # The gap met during the pass, carried on to its end by most of the progress since the last one.
+        progress = (gap / state.last_gap) ** 0.7 if gap < state.last_gap else 1.0
+        self.note_gap(problem, state, gap * progress)
         state.last_gap = gap
 
     def _log_step(self, problem, state, order):
         method = METHODS[self.subproblem]
+        fresh = state.epochs == 0 and state.fresh
         newtons, gap = _log_epoch(
-            problem.blocks, order, method, self.xi, state.inner, state.mu, state.odds, state.v
+            problem.blocks, order, fresh, method, self.xi, state.inner, state.mu, state.odds, state.v
         )
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)
@@ -108,28 +117,35 @@ class CDDual(DualSolver):
 
 
 @njit(cache=True, nogil=True)
-def _log_epoch(blocks, order, method, xi, tol, mu, odds, v):
-    """Algorithm 5, one pass in the given order; mu, odds, v written. Returns Newton steps and the gap met."""
+def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
+    """Algorithm 5, one pass in the given order; mu, odds, v written. Returns Newton steps and the gap met.
+
+    fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update,
+    which saves the pass that w(μ) would cost.
+    """
     rows, d = blocks.rows, blocks.n_weights
     newtons, gap = 0, 0.0
-    for i in order:
+    for k in range(order.size):
+        i = order[k]
+        prefetch_row(rows, order[min(k + 1, order.size - 1)])
         score = row_dot(rows, i, v) + v[d] - v[d + 1] * (blocks.cross[i] - blocks.centre_norm) - v[d + 2]
         step = blocks.mass[i] / blocks.lam
-        p, q = mu[i, 0], mu[i, 1]
+        p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
+        before = 0.0 if fresh else y * q - (1.0 - y) * p
         slope = odds[i] - score
         met = p * q * slope * slope  # twice KL(μ_i ‖ marginals at the score), to second order
-        if abs(slope) <= tol:
-            gap += 0.5 * blocks.mass[i] * met
-            continue
-        new_p, new_q, odds[i], count = _solve(method, p, q, odds[i], step * blocks.norms[i], -score, xi, tol)
-        newtons += count
-        change = new_p - p if p < q else q - new_q
-        gap += 0.5 * blocks.mass[i] * max(met, abs(change * slope))
-        mu[i, 0] = new_p
-        mu[i, 1] = new_q
-        row_add(rows, i, -step * change, v)
-        v[d + 1] -= step * change
-        v[d + 2] -= step * change * blocks.cross[i]
+        if abs(slope) > tol:
+            old = p
+            p, q, odds[i], count = _solve(method, p, q, odds[i], step * blocks.norms[i], -score, xi, tol)
+            mu[i, 0], mu[i, 1] = p, q
+            newtons += count
+            met = max(met, abs((p - old) * slope))
+        gap += 0.5 * blocks.mass[i] * met
+        change = step * (y * q - (1.0 - y) * p - before)
+        if change != 0.0:
+            row_add(rows, i, change, v)
+            v[d + 1] += change
+            v[d + 2] += change * blocks.cross[i]
     return newtons, gap
 
 
@@ -147,10 +163,16 @@ def _solve(method, c1, c2, odds, a, b, xi, tol):
 def _solve_near(method, c, odds, a, b, xi, tol):
     """Root Z ≤ ½ of g'(Z) = log(Z/(1 − Z)) + a(Z − c) + b, (32), given the log-odds of c."""
     z = c
+    slope = odds + b
     if c >= 0.5 and method != Method.LINE_SEARCH:  # (35)
         z = xi * c
+    elif slope < FAR and method == Method.NEWTON:
+        # Far left of the root, as in the first pass: begin near it, where Algorithm 4 may begin as well.
+        p = 1.0 / (1.0 + exp(b - a * c))
+        z = min(max(p / (1.0 + a * p * (1.0 - p)), c), 0.5)
+    if z != c:
         odds = log(z / (1.0 - z))
-    slope = odds + a * (z - c) + b
+        slope = odds + a * (z - c) + b
     if method == Method.BISECTION:
         while slope > 0.0 and z > TINY:
             z *= 0.5
@@ -194,7 +216,9 @@ def _hinge_epoch(blocks, order, mu, v):
     """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
     rows, d = blocks.rows, blocks.n_weights
     gap = 0.0
-    for i in order:
+    for k in range(order.size):
+        i = order[k]
+        prefetch_row(rows, order[min(k + 1, order.size - 1)])
         margin = row_dot(rows, i, v) + v[d] + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
         p, q = mu[i, 0], mu[i, 1]
         gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)

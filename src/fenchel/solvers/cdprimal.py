@@ -61,7 +61,7 @@ def _epoch(columns, order, mass, empirical, lam, fast, w, scores):
             covered += mass[i]
             largest = max(largest, x)
             smallest = min(smallest, x)
-        touched += stop - start
+        touched += int(stop - start)
         slope = lam * w[t] - empirical[t] + expected
         if slope == 0.0 or curvature <= 0.0:
             continue
@@ -71,7 +71,7 @@ def _epoch(columns, order, mass, empirical, lam, fast, w, scores):
             change = lam * z * (w[t] + 0.5 * z) - z * empirical[t]
             if bounded and change + _bound(z, expected, largest, covered) <= GAMMA * z * slope:
                 break
-            touched += stop - start
+            touched += int(stop - start)
             if change + _log_ratio(columns, t, mass, scores, z) <= GAMMA * z * slope:
                 break
             z *= BETA

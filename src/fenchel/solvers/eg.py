@@ -162,8 +162,7 @@ def _look(blocks, i, hinge, v, mu, s, nu):
     """s = scores at w, with the cost for the hinge loss (written); returns the block gap of μ there."""
     base.block_scores(blocks, i, v, s)
     if not hinge:
-        base.block_marginals(blocks, i, s, nu)
-        return base.block_kl(blocks, i, mu, nu)
+        return base.block_kl(blocks, i, mu, s)
     base.block_cost(blocks, i, nu)
     gap = 0.0
     for j in range(blocks.size):

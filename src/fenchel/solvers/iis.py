@@ -43,7 +43,7 @@ def _update_all(columns, expected, sums, empirical, lam, w):
     """Solve A_t'(z) = 0 for every t; w (d,) written. Returns the number of non-zeros read beyond the first time."""
     touched = 0
     for t in range(w.size):
-        count = columns.indptr[t + 1] - columns.indptr[t]
+        count = int(columns.indptr[t + 1] - columns.indptr[t])
         if count > 0 or lam > 0.0:
             z, iterations = _solve(columns, t, expected, sums, empirical[t] - lam * w[t], lam)
             w[t] += z

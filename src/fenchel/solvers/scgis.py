@@ -102,7 +102,7 @@ def _epoch(columns, order, mass, empirical, lam, logarithmic, w, scores):
         w[t] += z
         for e in range(start, stop):
             scores[columns.indices[e]] += z * columns.data[e]
-        touched += stop - start
+        touched += int(stop - start)
     return touched
 
 

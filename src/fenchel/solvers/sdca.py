@@ -187,14 +187,14 @@ def _direction(blocks, i, hinge, v, mu, s, nu, delta):
     for j in range(blocks.size):
         delta[j] = nu[j] - mu[j]
         slope += s[j] * delta[j]
-    gap = slope if hinge else base.block_kl(blocks, i, mu, nu)
+    gap = slope if hinge else base.block_kl(blocks, i, mu, s)
     return gap, slope
 
 
 @njit(cache=True)
 def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
     """argmax over γ ∈ [0, 1] of H(μ + γδ) + γ·slope − γ²/2·curvature, (20), by Newton in a bracket."""
-    low, high, gamma = 0.0, 1.0, 1.0
+    low, high, gamma = 0.0, 1.0, 0.5  # at 0 and 1 the entropy may have infinite slope
     for _ in range(1 if step == Step.ONE_NEWTON else 50):
         first, second = base.block_entropy_slopes(blocks, i, mu, delta, gamma)
         first += slope - gamma * curvature

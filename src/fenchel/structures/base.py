@@ -58,6 +58,11 @@ def block_squared_norm(blocks, i, delta):
 
 
 @block_kernel
+def block_move(blocks, i, step, delta, s, moved):
+    """moved = s + step · A_i A_iᵀ delta, free coordinates included: the scores after such an update; written."""
+
+
+@block_kernel
 def block_radius(blocks, i):
     """R_i = max over outputs y of ‖F(x_i, y) − F(x_i, y_i)‖², lepriol2018 (22) and Appendix C."""
 
@@ -96,8 +101,8 @@ def block_entropy(blocks, i, mu):
 
 
 @block_kernel
-def block_kl(blocks, i, mu, nu):
-    """KL(μ_i ‖ ν_i), never negative."""
+def block_kl(blocks, i, mu, s):
+    """KL(μ_i ‖ marginals at s), never negative."""
 
 
 @block_kernel

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from fenchel import _sparse
-from fenchel._math import TINY, kl_term, log1pexp, sigmoid_pair, xlogx
+from fenchel._math import TINY, kl_pair, log1pexp, sigmoid_pair, xlogx
 from fenchel.structures import base
 
 
@@ -70,10 +70,10 @@ class Binary:
         _entropies(mu, out)
         return out
 
-    def kl(self, mu, nu):
-        """KL(μ_i ‖ ν_i), (n,)."""
+    def kl(self, mu, scores):
+        """KL(μ_i ‖ marginals at s_i), (n,)."""
         out = np.empty(mu.shape[0])
-        _kl(mu, nu, out)
+        _kl(mu, scores, out)
         return out
 
     def residual(self, y, mu):
@@ -120,9 +120,9 @@ def _entropies(mu, out):
 
 
 @njit(cache=True, nogil=True)
-def _kl(mu, nu, out):
+def _kl(mu, scores, out):
     for i in range(out.size):
-        out[i] = kl_term(mu[i, 0], nu[i, 0]) + kl_term(mu[i, 1], nu[i, 1])
+        out[i] = kl_pair(mu[i, 0], mu[i, 1], scores[i])
 
 
 @njit(cache=True, nogil=True)
@@ -183,6 +183,12 @@ def _squared_norm(blocks, i, delta):
     return delta[0] * delta[0] * blocks.norms[i]
 
 
+@base.block_move.implement(BinaryBlocks)
+def _move(blocks, i, step, delta, s, moved):
+    moved[0] = s[0] + step * (blocks.norms[i] + blocks.n_free) * delta[0]
+    moved[1] = s[1]
+
+
 @base.block_radius.implement(BinaryBlocks)
 def _radius(blocks, i):
     return blocks.norms[i]
@@ -228,8 +234,8 @@ def _block_entropy(blocks, i, mu):
 
 
 @base.block_kl.implement(BinaryBlocks)
-def _block_kl(blocks, i, mu, nu):
-    return kl_term(mu[0], nu[0]) + kl_term(mu[1], nu[1])
+def _block_kl(blocks, i, mu, s):
+    return kl_pair(mu[0], mu[1], s[0] - s[1])
 
 
 @base.block_entropy_slopes.implement(BinaryBlocks)
