@@ -6,6 +6,9 @@ __version__ = "0.1.0"
 
 # name: module that defines it. Imported on first use, so that importing fenchel compiles and loads nothing.
 _PUBLIC = {
+    "LogisticRegression": "fenchel.estimators.flat",
+    "LinearSVC": "fenchel.estimators.flat",
+    "load": "fenchel.estimators.load",
     "solve": "fenchel.solve",
     "Start": "fenchel.solvers.base",
 }

@@ -117,16 +117,16 @@ def prefetch_row(rows, i):
 
 
 @njit(cache=True, nogil=True)
-def dot_rows(rows, w, out):
-    """out[i] = x_i · w, for every row."""
-    for i in range(out.size):
+def dot_rows(rows, start, stop, w, out):
+    """out[i] = x_i · w, for start ≤ i < stop."""
+    for i in range(start, stop):
         out[i] = row_dot(rows, i, w)
 
 
 @njit(cache=True, nogil=True)
-def add_rows(rows, r, w):
-    """w += Σ_i r_i x_i."""
-    for i in range(r.size):
+def add_rows(rows, start, stop, r, w):
+    """w += Σ_i r_i x_i over start ≤ i < stop."""
+    for i in range(start, stop):
         if r[i] != 0.0:
             row_add(rows, i, r[i], w)
 

@@ -10,6 +10,8 @@ The augmented vector v of the block kernels, for d penalised weights and one fre
 Centring decouples w from b: without it, alternating between them crawls. The features stay sparse.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
@@ -17,33 +19,45 @@ import numpy as np
 from fenchel import _sparse
 
 TAIL = 3  # entries of the augmented vector after the d weights
+PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
+LARGE = 500_000  # non-zeros from which splitting pays
 
 
 class Design:
     """The linear map from weights to the scores of two-class examples: s_i = x_i · w."""
 
-    def __init__(self, rows: _sparse.Rows, mass: np.ndarray, centred: bool):
+    def __init__(self, rows: _sparse.Rows, mass: np.ndarray, centred: bool, threads: int | None = None):
         self.rows = rows
         self.n, self.dim = rows.shape
-        self.centre = self._mean_row(mass) if centred else np.zeros(self.dim)
-        self.centred = centred
+        self.threads = thread_count(threads)
 
-    def _mean_row(self, mass):
-        mean = np.zeros(self.dim)
-        _sparse.add_rows(self.rows, mass, mean)
-        return mean
+        self.cuts = np.linspace(0, self.n, PARTS + 1 if rows.nnz >= LARGE else 2).astype(np.int64)
+        self.centred = centred
+        self.centre = self.adjoint(mass) if centred else np.zeros(self.dim)
+
+    def _for_each_part(self, task) -> list:
+        """[task(start, stop) for each part of the rows], by as many threads as allowed."""
+        parts = list(zip(self.cuts[:-1], self.cuts[1:], strict=True))
+        if self.threads == 1 or len(parts) == 1:
+            return [task(*part) for part in parts]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(lambda part: task(*part), parts))
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w, (n,)."""
         out = np.empty(self.n)
-        _sparse.dot_rows(self.rows, w, out)
+        self._for_each_part(lambda start, stop: _sparse.dot_rows(self.rows, start, stop, w, out))
         return out
 
     def adjoint(self, r: np.ndarray) -> np.ndarray:
         """Xᵀ r, (d,)."""
-        out = np.zeros(self.dim)
-        _sparse.add_rows(self.rows, r, out)
-        return out
+
+        def part(start, stop):
+            out = np.zeros(self.dim)
+            _sparse.add_rows(self.rows, start, stop, r, out)
+            return out
+
+        return sum(self._for_each_part(part))
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
@@ -95,3 +109,14 @@ class Design:
         """(w, b) of an augmented vector."""
         w = v[: self.dim] - v[self.dim + 1] * self.centre if self.centred else v[: self.dim].copy()
         return w, float(v[self.dim] - self.centre @ w)
+
+
+def thread_count(threads: int | None) -> int:
+    """scikit-learn's n_jobs as a number of threads: None is all cores, −1 too, −2 all but one."""
+    cores = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
+    if threads is None:
+        return cores
+    threads = int(threads)
+    if threads == 0:
+        raise ValueError("n_jobs=0 has no meaning; use None, a positive number, or −1 for all cores")
+    return threads if threads > 0 else max(1, cores + 1 + threads)

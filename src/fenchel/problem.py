@@ -70,6 +70,7 @@ class Problem:
     loss: Log | Hinge
     regularizer: L2
     free: bool = False
+    threads: int | None = None
 
     @property
     def n(self) -> int:
@@ -98,7 +99,7 @@ class Problem:
 
     @cached_property
     def design(self) -> Design:
-        return Design(self.examples.rows, self.examples.mass, centred=self.free)
+        return Design(self.examples.rows, self.examples.mass, centred=self.free, threads=self.threads)
 
     @cached_property
     def blocks(self):

@@ -1,7 +1,7 @@
 """Problems from arrays: the level below the estimators.
 
-    from fenchel import problems, solvers, solve
-    result = solve(problems.binary(X, y, C=1.0), solvers.CDDual(), tol=1e-6)
+from fenchel import problems, solvers, solve
+result = solve(problems.binary(X, y, C=1.0), solvers.CDDual(), tol=1e-6)
 """
 
 import numpy as np
@@ -16,14 +16,23 @@ from fenchel.structures.binary import Binary
 
 
 def binary(
-    X, y, *, loss="log", fit_intercept=False, intercept_scaling=None, sample_weight=None, **constant
+    X,
+    y,
+    *,
+    loss="log",
+    fit_intercept=False,
+    intercept_scaling=None,
+    sample_weight=None,
+    threads=None,
+    **constant,
 ) -> Problem:
     """Two classes: logistic regression (loss="log") or the linear support vector machine (loss="hinge").
 
     X: (n, d) dense or sparse. y: (n,) labels 0/1 or −1/+1; with the log loss also probabilities of the
     class 1. Exactly one regularisation constant of `fenchel.constants`, by name: C=1.0 unless given.
     fit_intercept adds a free (unpenalised) offset; with intercept_scaling=s, and always with the hinge
-    loss, a penalised constant feature s (default 1) instead, as LIBLINEAR does.
+    loss, a penalised constant feature s (default 1) instead, as LIBLINEAR does. threads: for passes over all
+    examples; None uses all cores where it pays. The numbers do not depend on it.
     """
     if loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")
@@ -37,7 +46,7 @@ def binary(
         raise ValueError("only one class has examples of positive weight; two are needed")
     lam = penalty(total, **(constant or {"C": 1.0}))
     free = bool(fit_intercept and intercept_scaling is None)
-    return Problem(examples, Binary(), LOSSES[loss], L2(lam), free)
+    return Problem(examples, Binary(), LOSSES[loss], L2(lam), free, threads)
 
 
 def with_constant(X, value: float):

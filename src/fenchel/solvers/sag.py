@@ -105,9 +105,7 @@ class SAG:
 
 
 @njit(cache=True, nogil=True)
-def _epoch(
-    blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lipschitz, tree, pauses
-):
+def _epoch(blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lipschitz, tree, pauses):
     """n steps; all arrays from v on written. Returns the example visits, line-search trials included.
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until

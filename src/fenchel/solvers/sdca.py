@@ -125,9 +125,7 @@ def _smoothness(blocks):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(
-    blocks, hinge, uniforms, sampling, non_uniform, step, precision, smoothness, mu, gaps, tree, v
-):
+def _epoch(blocks, hinge, uniforms, sampling, non_uniform, step, precision, smoothness, mu, gaps, tree, v):
     """As many steps as `uniforms` has rows; mu, gaps, tree and v written."""
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     fixed = blocks.lam / smoothness.max()

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from fenchel import _sparse
 from fenchel.problem import solve_positive
 from fenchel.solvers.base import BatchSolver, BatchState, backtrack, evaluate
 from fenchel.solvers.gis import largest_row_sum, require_nonnegative, require_seen, scaled_update
@@ -76,8 +75,6 @@ class SM(BatchSolver):
     def _diagonal(self, problem, state):
         """Σ_i m_i f_it p_i(1 − p_i)·f# + λ: (16) on f/f#, written for the features as they are."""
         weights = problem.examples.mass * problem.structure.covariance(state.evaluation.mu)
-        diagonal = np.zeros(problem.dim)
-        _sparse.add_rows(problem.examples.rows, weights * state.fixed, diagonal)
-        diagonal += problem.lam
+        diagonal = state.fixed * problem.design.adjoint(weights) + problem.lam
         diagonal[diagonal <= 0.0] = 1.0
         return diagonal

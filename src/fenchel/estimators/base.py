@@ -1,0 +1,134 @@
+"""What every estimator shares: running the solver, warning where it fell short, saving the model."""
+
+import dataclasses
+import sys
+import warnings
+from math import ceil, inf
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from fenchel.problem import Problem
+from fenchel.solve import Result, as_solver, solve, solver_name
+from fenchel.solvers import SOLVERS, make
+from fenchel.trace import Certificate, Status, percent
+
+REMEDY = {
+    Status.MAX_PASSES: "raise max_iter",
+    Status.MAX_SECONDS: "raise max_seconds",
+    Status.STALLED: "raise tol, or scale the features",
+    Status.DIVERGED: "scale the features, or use another solver",
+    Status.INTERRUPTED: "fit again with warm_start=True to go on",
+}
+
+
+class Trained(BaseEstimator):
+    """An estimator that minimises a Problem and carries the certificate of how well it did."""
+
+    def _solve(self, problem: Problem, start) -> Result:
+        """Minimise, keep certificate_, trace_ and n_iter_, and warn where tol was not reached."""
+        callbacks = list(self.callbacks or ())
+        if self.verbose:
+            callbacks.append(print_last_row)
+        result = solve(
+            problem,
+            self._solver(problem),
+            tol=self.tol,
+            max_passes=self.max_iter,
+            max_seconds=inf if self.max_seconds is None else self.max_seconds,
+            start=start,
+            callbacks=callbacks,
+        )
+        self.certificate_, self.trace_ = result.certificate, result.trace
+        self.n_iter_ = max(1, ceil(result.certificate.passes))
+        self._warn(result)
+        return result
+
+    def _solver(self, problem):
+        """The solver object; random_state becomes its seed, unless the user made the solver."""
+        if not isinstance(self.solver, str):
+            return self.solver
+        solver = as_solver(self.solver, problem)
+        if not hasattr(solver, "seed") or self.random_state is None:
+            return solver
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(2**31)
+        return dataclasses.replace(solver, seed=int(seed))
+
+    def _warn(self, result):
+        if result.status is Status.CONVERGED:
+            return
+        certificate = result.certificate
+        reached = f"gap of {percent(certificate.relative_gap)}, above tol={self.tol:g}"
+        if not np.isfinite(certificate.gap):
+            reached = f"gradient norm of {certificate.gradient_norm:.2g} (unregularised: no gap)"
+        warnings.warn(
+            f"{type(self).__name__} {result.status.value} with a {reached}; {REMEDY[result.status]}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    # ---- the model file (io/models.py knows its bytes)
+
+    def save(self, path) -> None:
+        """Write the fitted model to a file that `fenchel.load` reads; nothing in it can be executed."""
+        from fenchel.io.models import write_model
+
+        arrays, facts = self._to_file()
+        facts["certificate"] = self.certificate_.to_dict()
+        write_model(path, type(self).__name__, settings_to_json(self.get_params(deep=False)), facts, arrays)
+
+    @classmethod
+    def from_file(cls, settings, facts, arrays):
+        """The fitted estimator from the parts of a model file."""
+        model = cls(**settings_from_json(settings))
+        model.certificate_ = Certificate.from_dict(facts["certificate"])
+        model._from_file(arrays, facts)
+        return model
+
+
+def print_last_row(trace) -> None:
+    """verbose=1: a line to stderr after each check."""
+    row = trace[-1]
+    print(
+        f"{trace.solver}: {row.passes:8.1f} passes  {row.seconds:8.2f} s  objective {row.primal:.8g}  "
+        f"gap {row.gap:.2e}",
+        file=sys.stderr,
+    )
+
+
+def settings_to_json(settings: dict) -> dict:
+    """Constructor arguments as plain values; a solver object by its name and options."""
+    plain = dict(settings)
+    plain["callbacks"] = None
+    if not isinstance(plain["solver"], str):
+        plain["solver"] = {
+            "name": solver_name(plain["solver"]),
+            "options": dataclasses.asdict(plain["solver"]),
+        }
+    if not isinstance(plain["random_state"], (int, np.integer)):
+        plain["random_state"] = None
+    if isinstance(plain.get("class_weight"), dict):
+        plain["class_weight"] = [[_plain(label), float(w)] for label, w in plain["class_weight"].items()]
+    return {name: _plain(value) for name, value in plain.items()}
+
+
+def settings_from_json(settings: dict) -> dict:
+    """The inverse of `settings_to_json`."""
+    settings = dict(settings)
+    solver = settings["solver"]
+    if isinstance(solver, dict):
+        settings["solver"] = (
+            make(solver["name"], **solver["options"]) if solver["name"] in SOLVERS else "auto"
+        )
+    if isinstance(settings.get("class_weight"), list):
+        settings["class_weight"] = dict(map(tuple, settings["class_weight"]))
+    return settings
+
+
+def _plain(value):
+    """A NumPy scalar as the Python number JSON can hold."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,245 @@
+"""LogisticRegression and LinearSVC, for two classes."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from fenchel import problems
+from fenchel.estimators.base import Trained
+from fenchel.solvers.base import Start
+
+
+class LinearClassifier(ClassifierMixin, Trained):
+    """A linear model of two classes: fit, decision_function, predict. `loss` names what it minimises."""
+
+    loss: str
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        solver="auto",
+        tol=1e-3,
+        fit_intercept=True,
+        intercept_scaling=None,
+        class_weight=None,
+        max_iter=1000,
+        max_seconds=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model to X (n, d), dense or sparse, and labels y (n,).
+
+        Returns
+        -------
+        self, with coef_, intercept_, classes_, n_iter_, certificate_ and trace_.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        classes, targets = self._encode(y)
+        weight = self._weights(sample_weight, X, y, classes)
+        problem = problems.binary(
+            X,
+            targets,
+            loss=self.loss,
+            fit_intercept=self.fit_intercept,
+            intercept_scaling=self.intercept_scaling,
+            sample_weight=weight,
+            threads=self.n_jobs,
+            C=self.C,
+        )
+        result = self._solve(problem, self._start(problem, classes))
+        self.classes_ = classes
+        self._keep(result.w, result.b)
+        return self
+
+    def _encode(self, y):
+        """Sorted classes, and 1.0 where y is the second."""
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind not in {"binary", "multiclass"}:
+            raise ValueError(f"{type(self).__name__} takes one label per row, not a target of type {kind}")
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size == 1:
+            raise ValueError(
+                f"y holds only one class, {classes[0]!r}; {type(self).__name__} needs examples of two classes"
+            )
+        if classes.size > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}: "
+                f"y holds {classes.size} classes."
+            )
+        return classes, codes.astype(np.float64)
+
+    def _weights(self, sample_weight, X, y, classes):
+        """Sample weights times class weights; None where all are one."""
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+        if self.class_weight is not None:
+            per_class = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)
+            weight *= per_class[np.searchsorted(classes, y)]
+        return weight
+
+    def _start(self, problem, classes):
+        """The last fit's weights, if asked for and of the same shape."""
+        if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
+            return None
+        w = self.coef_.ravel().astype(np.float64)
+        if self._scaled_intercept:
+            w = np.append(w, self.intercept_[0] / self._scaled_intercept)
+        return Start(w, float(self.intercept_[0]) if problem.free else 0.0) if w.size == problem.dim else None
+
+    @property
+    def _scaled_intercept(self):
+        """The value of the constant feature, or None where the intercept is free or absent."""
+        if not self.fit_intercept:
+            return None
+        return 1.0 if self.intercept_scaling is None and self.loss == "hinge" else self.intercept_scaling
+
+    def _keep(self, w, b):
+        """coef_ (1, d) and intercept_ (1,) from the solver's weights."""
+        if self._scaled_intercept:
+            w, b = w[:-1], w[-1] * self._scaled_intercept
+        self.coef_ = np.ascontiguousarray(w[None, :])
+        self.intercept_ = np.array([b])
+
+    def decision_function(self, X):
+        """Scores (n,): positive for classes_[1]."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True).ravel() + self.intercept_[0]
+
+    def predict(self, X):
+        """Labels (n,)."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _to_file(self):
+        facts = {
+            "classes": self.classes_.tolist(),
+            "classes_dtype": self.classes_.dtype.str if self.classes_.dtype != object else "object",
+            "n_features_in": int(self.n_features_in_),
+            "n_iter": int(self.n_iter_),
+        }
+        if hasattr(self, "feature_names_in_"):
+            facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
+        return {"coef": self.coef_, "intercept": self.intercept_}, facts
+
+    def _from_file(self, arrays, facts):
+        self.classes_ = np.array(facts["classes"], dtype=facts["classes_dtype"])
+        self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
+        self.n_features_in_, self.n_iter_ = facts["n_features_in"], facts["n_iter"]
+        if "feature_names_in" in facts:
+            self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+
+
+class LogisticRegression(LinearClassifier):
+    """L2-regularised logistic regression, with a proof of how far it is from the optimum.
+
+    Minimises  C Σ_i v_i log(1 + exp(−y_i (w·x_i + b))) + ½‖w‖²  over w and the free intercept b.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Inverse regularisation strength, as in scikit-learn; inf means none.
+    solver : str or solver, default "auto"
+        A name of `fenchel.solvers.SOLVERS`, an instance such as `fenchel.solvers.CDDual(xi=0.5)`, or "auto".
+    tol : float, default 1e-3
+        Stop when gap ≤ tol · objective: 1e-3 reads "proven within 0.1 % of the optimal objective".
+    fit_intercept : bool, default True
+        Whether to add an intercept, free of the penalty.
+    intercept_scaling : float or None, default None
+        If given, the intercept is the weight of a constant feature of this value and penalised, as in
+        LIBLINEAR.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the classes, multiplied into the sample weights.
+    max_iter : int, default 1000
+        The most passes over the data.
+    max_seconds : float or None, default None
+        The most seconds.
+    warm_start : bool, default False
+        Start from the coefficients of the last fit.
+    random_state : int, RandomState or None, default None
+        Seed of the random order; None is seed 0. The same seed gives the same bits.
+    n_jobs : int or None, default None
+        Threads for passes over all examples; None uses up to all cores where it pays. The result is the same
+        for any number.
+    verbose : int, default 0
+        1 prints a line to stderr after each check of the gap.
+    callbacks : list of callables or None, default None
+        Each is called with the trace after each check.
+
+    Attributes
+    ----------
+    coef_ : array (1, d);  intercept_ : array (1,);  classes_ : array (2,)
+    n_iter_ : int, passes used
+    certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
+    trace_ : Trace, a row per check
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from fenchel import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=0.1).fit(X, y)
+    >>> model.certificate_.converged
+    True
+    """
+
+    loss = "log"
+
+    def predict_proba(self, X):
+        """Probabilities (n, 2) of classes_."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities, exact at large scores."""
+        scores = self.decision_function(X)
+        return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
+
+
+class LinearSVC(LinearClassifier):
+    """Linear support vector machine with the hinge loss, with a proof of how far it is from the optimum.
+
+    Minimises  C Σ_i v_i max(0, 1 − y_i (w·x_i + b)) + ½‖w‖².  The intercept b is the weight of a constant
+    feature of value `intercept_scaling` (default 1) and penalised, as in scikit-learn's LinearSVC. Parameters
+    and attributes are those of `LogisticRegression`; there are no probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from fenchel import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(C=0.1).fit(X / X.max(axis=0), y)
+    >>> model.certificate_.converged
+    True
+    """
+
+    loss = "hinge"

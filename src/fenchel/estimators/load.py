@@ -1,0 +1,17 @@
+"""load: any saved estimator, by the class name in its file."""
+
+from fenchel.estimators.flat import LinearSVC, LogisticRegression
+from fenchel.io.models import ModelError, read_model
+
+SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC)}
+
+
+def load(path):
+    """The fitted estimator that `save` wrote to `path`. Loading executes nothing from the file."""
+    kind, settings, facts, arrays = read_model(path)
+    if kind not in SAVED:
+        raise ModelError(f"{path}: holds a model of class {kind!r}, which this fenchel does not know")
+    try:
+        return SAVED[kind].from_file(settings, facts, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: the model file is damaged ({error!r})") from None
