@@ -18,5 +18,6 @@ def require_memory(needed: int, purpose: str, way_out: str) -> None:
     available = available_bytes()
     if needed > available:
         raise MemoryError(
-            f"{purpose} needs {needed / 2**30:.1f} GiB but {available / 2**30:.1f} GiB are available; {way_out}"
+            f"{purpose} needs {needed / 2**30:.1f} GiB, "
+            f"but {available / 2**30:.1f} GiB are available; {way_out}"
         )

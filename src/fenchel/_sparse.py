@@ -156,9 +156,12 @@ def row_sums(rows):
 
 
 @njit(cache=True, nogil=True)
-def weighted_gram(rows, weights, out):
-    """Upper triangle of out += Σ_i weights_i x_i x_iᵀ; out (d, d) written. Indices within a row increase."""
-    for i in range(weights.size):
+def weighted_gram(rows, start, stop, weights, out):
+    """Upper triangle of out += Σ_i weights_i x_i x_iᵀ over start ≤ i < stop; out (d, d) written.
+
+    Indices within a row increase, so that the second is never the smaller.
+    """
+    for i in range(start, stop):
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
             scaled = weights[i] * rows.data[e]
             target = out[rows.indices[e]]

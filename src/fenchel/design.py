@@ -13,6 +13,7 @@ Centring decouples w from b: without it, alternating between them crawls. The fe
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from fenchel import _sparse
 
 TAIL = 3  # entries of the augmented vector after the d weights
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
-LARGE = 500_000  # non-zeros from which splitting pays
+LARGE = 500_000  # multiplications from which splitting pays
 
 
 class Design:
@@ -31,13 +32,13 @@ class Design:
         self.n, self.dim = rows.shape
         self.threads = thread_count(threads)
 
-        self.cuts = np.linspace(0, self.n, PARTS + 1 if rows.nnz >= LARGE else 2).astype(np.int64)
         self.centred = centred
         self.centre = self.adjoint(mass) if centred else np.zeros(self.dim)
 
-    def _for_each_part(self, task) -> list:
-        """[task(start, stop) for each part of the rows], by as many threads as allowed."""
-        parts = list(zip(self.cuts[:-1], self.cuts[1:], strict=True))
+    def _for_each_part(self, work: float, task) -> list:
+        """[task(start, stop) for each part of the rows], by threads; one part where the work is small."""
+        cuts = np.linspace(0, self.n, PARTS + 1 if work >= LARGE else 2).astype(np.int64)
+        parts = list(pairwise(cuts))
         if self.threads == 1 or len(parts) == 1:
             return [task(*part) for part in parts]
         with ThreadPoolExecutor(self.threads) as pool:
@@ -46,7 +47,9 @@ class Design:
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w, (n,)."""
         out = np.empty(self.n)
-        self._for_each_part(lambda start, stop: _sparse.dot_rows(self.rows, start, stop, w, out))
+        self._for_each_part(
+            self.rows.nnz, lambda start, stop: _sparse.dot_rows(self.rows, start, stop, w, out)
+        )
         return out
 
     def adjoint(self, r: np.ndarray) -> np.ndarray:
@@ -57,7 +60,7 @@ class Design:
             _sparse.add_rows(self.rows, start, stop, r, out)
             return out
 
-        return sum(self._for_each_part(part))
+        return sum(self._for_each_part(self.rows.nnz, part))
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
@@ -65,10 +68,17 @@ class Design:
         sparse_cost = 0.5 * float(counts @ counts)
         dense_cost = 0.05 * self.n * self.dim**2  # a multiplication inside BLAS, relative to one in our loop
         if sparse_cost < dense_cost:
-            out = np.zeros((self.dim, self.dim))
-            _sparse.weighted_gram(self.rows, weights, out)
-            return out + np.triu(out, 1).T
+            return self._gram_by_rows(weights, sparse_cost)
         return self._gram_by_blocks(weights)
+
+    def _gram_by_rows(self, weights, work):
+        def part(start, stop):
+            out = np.zeros((self.dim, self.dim))
+            _sparse.weighted_gram(self.rows, start, stop, weights, out)
+            return out
+
+        upper = sum(self._for_each_part(work, part))
+        return upper + np.triu(upper, 1).T
 
     def _gram_by_blocks(self, weights):
         matrix = _sparse.as_csr(self.rows)

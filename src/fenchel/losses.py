@@ -20,7 +20,7 @@ class Log:
 
 
 class Hinge:
-    """loss_i = max(s_i + cost_i) − ⟨s_i, y_i⟩, H = ⟨cost, μ⟩: support vector machines, max-margin networks."""
+    """loss_i = max(s_i + cost_i) − ⟨s_i, y_i⟩, H = ⟨cost, μ⟩: SVMs, max-margin Markov networks."""
 
     name = "hinge"
 

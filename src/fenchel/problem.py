@@ -186,7 +186,7 @@ class Problem:
         return self.regularizer.weights(self.design.adjoint(residual))
 
     def augmented_of(self, mu, b=0.0) -> np.ndarray:
-        """The augmented vector of `design.py` with weights w(μ) on centred features and offset b: one pass."""
+        """The augmented vector of `design.py`: w(μ) on centred features, and the offset b; one pass."""
         examples, d = self.examples, self.dim
         residual = examples.mass * self.structure.residual(examples.y, mu)
         v = np.zeros(d + TAIL)
@@ -205,7 +205,7 @@ class Problem:
     # ---- certificates
 
     def point_at(self, evaluation: Evaluation) -> Point:
-        """The certificate of a primal solver, free with its gradient: gap = ‖∇P(w)‖²/(2λ), lepriol2018 (8)."""
+        """The certificate of a primal solver, free with its gradient: ‖∇P(w)‖²/(2λ), lepriol2018 (8)."""
         norm = evaluation.gradient_norm
         gap = norm**2 / (2.0 * self.lam) if self.lam > 0.0 else nan
         return Point(evaluation.w, evaluation.b, evaluation.value, evaluation.value - gap, gap, norm)
@@ -215,7 +215,7 @@ class Problem:
         return self.point_at(self.evaluate(w))
 
     def dual_point(self, mu, w=None) -> Point:
-        """The certificate of a dual solver at w(μ): gap = Σ m_i · block gap, lepriol2018 (11); one pass.
+        """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); one pass.
 
         The caller may hand in w(μ); where the offset is free μ is tilted first, and w(μ) is another.
         """

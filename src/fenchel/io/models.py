@@ -51,7 +51,7 @@ def read_model(path) -> tuple[str, dict, dict, dict[str, np.ndarray]]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: not a dict
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"{path}: not a fenchel model, or a damaged one ({error})") from None
     _check_header(path, header)

@@ -63,8 +63,9 @@ def require_nonnegative(problem, name: str) -> None:
         entry = int(np.argmax(rows.data < 0.0))
         i = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
         raise ValueError(
-            f"{name} needs features ≥ 0, but row {i}, column {rows.indices[entry]} holds {rows.data[entry]:g}; "
-            f"shift that column (x − min x), or use newton, lbfgs, cd-primal or cd-dual"
+            f"{name} needs features ≥ 0, but row {i}, column {rows.indices[entry]} "
+            f"holds {rows.data[entry]:g}; shift that column (x − min x), "
+            f"or use newton, lbfgs, cd-primal or cd-dual"
         )
 
 
@@ -76,6 +77,6 @@ def require_seen(problem, name: str) -> None:
     unseen = np.flatnonzero((problem.empirical <= 0.0) & (used > 0.0))
     if unseen.size:
         raise ValueError(
-            f"{name} without a regulariser has no optimum: feature {unseen[0]} never occurs with the class 1, "
-            f"so its weight goes to −∞; set a finite C, or drop the feature"
+            f"{name} without a regulariser has no optimum: feature {unseen[0]} never occurs with the "
+            f"class 1, so its weight goes to −∞; set a finite C, or drop the feature"
         )

@@ -40,7 +40,7 @@ class IIS(BatchSolver):
 
 @njit(cache=True)
 def _update_all(columns, expected, sums, empirical, lam, w):
-    """Solve A_t'(z) = 0 for every t; w (d,) written. Returns the number of non-zeros read beyond the first time."""
+    """Solve A_t'(z) = 0 for every t; w (d,) written. Returns the non-zeros read beyond the first time."""
     touched = 0
     for t in range(w.size):
         count = int(columns.indptr[t + 1] - columns.indptr[t])

@@ -109,7 +109,7 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lips
     """n steps; all arrays from v on written. Returns the example visits, line-search trials included.
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until
-    an example needs it: drift[k] sums the steps so far in units of u, seen[j] is up to where weight j is paid.
+    an example needs it: drift[k] sums the steps so far in units of u; weight j is paid up to step seen[j].
     """
     n, d, free = blocks.mass.size, blocks.n_weights, blocks.n_free
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)

@@ -129,10 +129,7 @@ def _solve_log(c, expected, rate, covered, lam):
             high = z
         else:
             low = z
-        if slope + lam > 0.0:
-            step = -excess / (slope + lam)
-        else:
-            step = -np.sign(excess) / rate
+        step = -excess / (slope + lam) if slope + lam > 0.0 else -np.sign(excess) / rate
         limit = 5.0 / rate + abs(z)
         step = min(max(step, -limit), limit)
         if not low < z + step < high:

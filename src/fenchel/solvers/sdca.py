@@ -172,7 +172,7 @@ def _weight(sampling, mass, gap, delta, smoothness, lam):
 
 @njit(cache=True)
 def _direction(blocks, i, hinge, v, mu, s, nu, delta):
-    """δ = ν − μ with ν the oracle's answer at w; s, nu, delta written. Returns the block gap and ⟨s + cost, δ⟩."""
+    """δ = ν − μ with ν the oracle's answer at w; s, nu, delta written. Returns gap and ⟨s + cost, δ⟩."""
     base.block_scores(blocks, i, v, s)
     if hinge:
         base.block_cost(blocks, i, nu)

@@ -15,7 +15,7 @@ CANDIDATES = (1.0, 0.1, 0.01, 0.001, 0.0001)
 
 @dataclass
 class SGDState(State):
-    """v the augmented weights; eta0 the chosen rate; mu (n, size), visits (n,): averaged argmax vertices (hinge)."""
+    """v the augmented weights; eta0 the chosen rate; mu (n, size), visits (n,): vertices averaged (hinge)."""
 
     v: np.ndarray | None = None
     eta0: float = 0.0

@@ -59,7 +59,7 @@ def block_squared_norm(blocks, i, delta):
 
 @block_kernel
 def block_move(blocks, i, step, delta, s, moved):
-    """moved = s + step · A_i A_iᵀ delta, free coordinates included: the scores after such an update; written."""
+    """moved = s + step · A_i A_iᵀ delta, free coordinates included: scores after such an update; written."""
 
 
 @block_kernel
