@@ -15,7 +15,8 @@ def make_tree(weights, largest):
     while size < weights.size:
         size *= 2
     tree = np.zeros(2 * size)
-    tree[size : size + weights.size] = weights
+    for i in range(weights.size):  # a slice assignment takes three seconds to compile
+        tree[size + i] = weights[i]
     for k in range(size - 1, 0, -1):
         left, right = tree[2 * k], tree[2 * k + 1]
         tree[k] = max(left, right) if largest else left + right

@@ -3,7 +3,9 @@
 import dataclasses
 import sys
 import warnings
+from collections.abc import Mapping
 from math import ceil, inf
+from types import MappingProxyType
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,6 +29,10 @@ REMEDY = {
 class Trained(BaseEstimator):
     """An estimator that minimises a Problem and carries the certificate of how well it did."""
 
+    # More arguments of `solve` for one who watches the run, as the command line does: check_every, validate.
+    # They are no settings of the model, so the constructor does not take them and no file keeps them.
+    _watch: Mapping = MappingProxyType({})
+
     def _solve(self, problem: Problem, start) -> Result:
         """Minimise, keep certificate_, trace_ and n_iter_, and warn where tol was not reached."""
         callbacks = list(self.callbacks or ())
@@ -40,6 +46,7 @@ class Trained(BaseEstimator):
             max_seconds=inf if self.max_seconds is None else self.max_seconds,
             start=start,
             callbacks=callbacks,
+            **self._watch,
         )
         self.certificate_, self.trace_ = result.certificate, result.trace
         self.n_iter_ = max(1, ceil(result.certificate.passes))

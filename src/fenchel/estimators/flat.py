@@ -117,10 +117,13 @@ class LinearClassifier(ClassifierMixin, Trained):
             return None
         return 1.0 if self.intercept_scaling is None and self.loss == "hinge" else self.intercept_scaling
 
+    def _unscaled(self, w, b):
+        """Weights (d,) of the features and the intercept; the solver's last weight may be a constant's."""
+        return (w[:-1], w[-1] * self._scaled_intercept) if self._scaled_intercept else (w, b)
+
     def _keep(self, w, b):
         """coef_ (1, d) and intercept_ (1,) from the solver's weights."""
-        if self._scaled_intercept:
-            w, b = w[:-1], w[-1] * self._scaled_intercept
+        w, b = self._unscaled(w, b)
         self.coef_ = np.ascontiguousarray(w[None, :])
         self.intercept_ = np.array([b])
 

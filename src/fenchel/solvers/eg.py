@@ -135,8 +135,8 @@ def _epoch(blocks, hinge, order, theta, mu, rates, v):
             if not hinge:
                 gain += base.block_entropy(blocks, i, nu) - entropy
             if gain >= -1e-15 * (1.0 + abs(entropy)):
-                theta[i] = moved
-                mu[i] = nu
+                for j in range(blocks.size):
+                    theta[i, j], mu[i, j] = moved[j], nu[j]
                 base.block_add(blocks, i, -rate, delta, v)
                 # With the log loss a rate of 1 already moves θ to the scores; more would overshoot.
                 rates[i] = rates[i] * FASTER if hinge else min(rates[i] * FASTER, 1.0)

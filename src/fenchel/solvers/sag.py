@@ -79,6 +79,9 @@ class SAG:
             self.line_search == "skip",
             order,
             state.rng.random((n, 2)),
+            state.lipschitz.max(),
+            state.lipschitz.mean(),
+            state.known.sum(),
             state.v,
             state.g,
             state.memory,
@@ -105,7 +108,7 @@ class SAG:
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lipschitz, tree, pauses):
+def _epoch(blocks, non_uniform, skip, order, uniforms, largest, mean, count, v, g, memory, known, lipschitz, tree, pauses):
     """n steps; all arrays from v on written. Returns the example visits, line-search trials included.
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until
@@ -115,7 +118,6 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lips
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     drift, seen = np.zeros(n + 1), np.zeros(v.size, np.int64)
     scale, visits = 1.0, 0
-    largest, mean, count = lipschitz.max(), lipschitz.mean(), known.sum()
     for k in range(n):
         i = order[k] if order[k] >= 0 else _pick(uniforms[k], non_uniform, tree, n)
         base.block_catch_up(blocks, i, k, drift, g, seen, v)
@@ -149,13 +151,10 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, v, g, memory, known, lips
         # Until every example is known, g sums fewer of them: scale it up to the average over those.
         drift[k + 1] = drift[k] + alpha / scale * n / max(count, 1.0)
         if scale < 1e-50:
-            _pay_all(k + 1, drift, g, seen, v)
-            v *= scale
+            _pay_all(k + 1, drift, g, seen, scale, v)
             scale = 1.0
             drift[k + 1] = 0.0
-            seen[:] = k + 1
-    _pay_all(n, drift, g, seen, v)
-    v *= scale
+    _pay_all(n, drift, g, seen, scale, v)
     return visits
 
 
@@ -183,9 +182,10 @@ def _pay_tail(d, free, now, drift, g, seen, v):
 
 
 @njit(cache=True)
-def _pay_all(now, drift, g, seen, v):
+def _pay_all(now, drift, g, seen, scale, v):
+    """Bring every weight up to date and multiply the scale in."""
     for j in range(v.size):
-        v[j] -= g[j] * (drift[now] - drift[seen[j]])
+        v[j] = scale * (v[j] - g[j] * (drift[now] - drift[seen[j]]))
         seen[j] = now
 
 
@@ -211,9 +211,10 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, lipschitz, pauses):
         pauses[i, 0] -= 1.0
         return 0
     weight = blocks.mass.size * blocks.mass[i]
-    y, residual = np.empty(blocks.size), nu.copy()
+    y, residual = np.empty(blocks.size), np.empty(blocks.size)
     base.block_target(blocks, i, y)
-    residual -= y
+    for j in range(blocks.size):
+        residual[j] = nu[j] - y[j]
     base.block_move(blocks, i, 1.0, residual, s, trial)
     squared = 0.0
     for j in range(blocks.size):

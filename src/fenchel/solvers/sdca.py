@@ -5,6 +5,7 @@ With the hinge loss the same step is block-coordinate Frank-Wolfe, whose line se
 
 from dataclasses import dataclass
 from enum import IntEnum
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -101,6 +102,7 @@ class SDCA(DualSolver):
             self.non_uniform,
             STEPS[self.step_size],
             self.precision,
+            problem.lam / state.smoothness.max(),
             state.smoothness,
             state.mu,
             state.gaps,
@@ -125,10 +127,9 @@ def _smoothness(blocks):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, hinge, uniforms, sampling, non_uniform, step, precision, smoothness, mu, gaps, tree, v):
+def _epoch(blocks, hinge, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v):
     """As many steps as `uniforms` has rows; mu, gaps, tree and v written."""
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    fixed = blocks.lam / smoothness.max()
     for k in range(uniforms.shape[0]):
         i = _pick(uniforms[k, 0], uniforms[k, 1], sampling, non_uniform, tree, gaps.size)
         gap, slope = _direction(blocks, i, hinge, v, mu[i], s, nu, delta)
@@ -166,7 +167,10 @@ def _weight(sampling, mass, gap, delta, smoothness, lam):
     if sampling == Sampling.GAP_IMPORTANCE:
         return mass * gap * smoothness
     if sampling == Sampling.RESIDUAL:
-        return mass * np.abs(delta).sum() * np.sqrt(smoothness / lam)
+        distance = 0.0
+        for j in range(delta.size):
+            distance += abs(delta[j])
+        return mass * distance * sqrt(smoothness / lam)
     return mass * gap
 
 

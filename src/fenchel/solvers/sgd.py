@@ -120,9 +120,15 @@ def _epoch(blocks, hinge, order, eta0, steps, mu, visits, v):
         base.block_add(blocks, i, weight, nu, v)
         base.block_add_free(blocks, i, weight, nu, v)
         if scale < 1e-100:
-            v *= scale
+            _rescale(v, scale)
             scale = 1.0
-    v *= scale
+    _rescale(v, scale)
+
+
+@njit(cache=True)
+def _rescale(v, scale):
+    for j in range(v.size):
+        v[j] *= scale
 
 
 @njit(cache=True)

@@ -1,0 +1,63 @@
+"""Plots of traces as PNG, by matplotlib: the extra `report`."""
+
+from collections.abc import Iterable
+from math import isfinite
+
+from fenchel.report.series import distances, measure
+from fenchel.trace import Trace
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
+STYLES = ("-", "--", ":")  # with the colours: more lines than there are solvers
+
+
+def plot_race(traces: Iterable[Trace], path, tol: float | None = None) -> None:
+    """Draw the distance from the optimum against passes and against seconds, a line per trace, to a PNG.
+
+    `tol` adds the line that all of them aim at.
+    """
+    # Figure and canvas by hand: pyplot would choose a backend and keep figures for the whole process.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    traces = list(traces)
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axes, column in ((left, "passes"), (right, "seconds")):
+        _draw(axes, traces, column, tol)
+    left.set_ylabel(" / ".join(dict.fromkeys(map(measure, traces))))
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    figure.suptitle(_title(traces), fontsize=11)
+    figure.savefig(path, dpi=120, format="png")
+
+
+def _title(traces):
+    return next(iter(dict.fromkeys(trace.problem for trace in traces)), "")
+
+
+def _draw(axes, traces, column, tol):
+    for k, trace in enumerate(traces):
+        points = zip(trace.column(column), distances(trace), strict=True)
+        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
+        axes.plot(
+            *zip(*shown, strict=True) if shown else ((), ()),
+            color=COLOURS[k % len(COLOURS)],
+            linestyle=STYLES[k // len(COLOURS) % len(STYLES)],
+            marker="o",
+            markersize=2.5,
+            linewidth=1.4,
+            label=trace.solver,
+        )
+    if tol:
+        axes.axhline(tol, color="#999999", linewidth=0.9, zorder=0, label="tol")
+    axes.set_yscale("log")
+    axes.set_xscale("symlog", linthresh=_threshold(traces, column))
+    axes.set_xlabel(column)
+    axes.set_title(f"against {column}", fontsize=10)
+    axes.grid(True, which="major", alpha=0.25)
+
+
+def _threshold(traces, column):
+    """Where the logarithmic axis turns linear, to show 0: the first step of the run that stepped first."""
+    steps = [x for trace in traces for x in trace.column(column)[1:2] if x > 0.0]
+    return min(steps, default=1.0)
