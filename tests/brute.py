@@ -1,4 +1,4 @@
-"""Slow and obvious: the two outputs of a binary example listed one by one, and the objectives from their formulas."""
+"""Slow and obvious: the outputs of an example listed one by one, and the objectives from their formulas."""
 
 from math import exp, fsum, inf, log
 

@@ -1,12 +1,12 @@
-"""The matrix of small problems that every solver is run on: realistic shapes, features ≥ 0, made from seeds."""
+"""The matrix of small problems that every solver is run on: realistic, features ≥ 0, made from seeds."""
 
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from brute import Dense
 
+from brute import Dense
 from fenchel import problems
 
 N = 48
@@ -28,9 +28,7 @@ class Case(NamedTuple):
         return 1.0 / (self.C * (len(self.y) if self.weight is None else self.weight.sum()))
 
     def problem(self):
-        return problems.binary(
-            self.X, self.y, C=self.C, fit_intercept=self.free, sample_weight=self.weight
-        )
+        return problems.binary(self.X, self.y, C=self.C, fit_intercept=self.free, sample_weight=self.weight)
 
     def dense(self):
         return Dense(self.X, self.y, self.lam, self.weight, self.free)
@@ -49,8 +47,9 @@ def labels(X, rng, noise=1.0, bias=0.0):
     return (s + noise * rng.logistic(size=len(s)) * 0.5 > 0.0).astype(float)
 
 
-def dense_features(rng, n=N, d=8):
-    return rng.uniform(0.0, 1.0, size=(n, d))
+def dense_features(rng, n=N, d=10):
+    """Many small values and few large ones, up to 0.3."""
+    return 0.3 * rng.uniform(0.0, 1.0, size=(n, d)) ** 3
 
 
 def sparse_features(rng, n=N, d=60, density=0.1):
@@ -66,15 +65,15 @@ def base(kind, seed=0):
 
 
 def unscaled():
-    """Columns from 0.03 to 30: the condition number of the Gram matrix grows a millionfold."""
+    """Columns up to 0.03, 0.1, ... 30: the condition number of the Gram matrix grows a millionfold."""
     rng = np.random.default_rng(1)
-    X = dense_features(rng, d=7) * 10.0 ** np.linspace(-1.5, 1.5, 7)
+    X = rng.uniform(size=(N, 7)) * 10.0 ** np.linspace(-1.5, 1.5, 7)
     return X, labels(X, rng)
 
 
 def separable():
     rng = np.random.default_rng(2)
-    X = dense_features(rng)
+    X = rng.uniform(size=(N, 8))
     s = X @ np.array([3.0, -2.0, 1.0, 0.5, -1.0, 0.0, 2.0, -3.0])
     keep = np.abs(s - np.median(s)) > 0.15
     X, s = X[keep], s[keep] - np.median(s)
@@ -107,7 +106,9 @@ def cases():
         for free in (False, True):
             out.append(Case(f"unscaled-C={C:g}{'-free' if free else ''}", X, y, C, free, scaled=False))
     X, y = base("dense", 3)
-    out.append(Case("duplicate-rows", np.vstack([X, X[:10], X[:10]]), np.concatenate([y, y[:10], 1 - y[:10]])))
+    out.append(
+        Case("duplicate-rows", np.vstack([X, X[:10], X[:10]]), np.concatenate([y, y[:10], 1 - y[:10]]))
+    )
     for free in (False, True):
         tail = "-free" if free else ""
         out.append(Case(f"zero-rows{tail}", *with_zero_rows(*base("dense", 4)), free=free))

@@ -73,12 +73,14 @@ class Certificate:
         )
 
     def to_dict(self) -> dict:
-        """Plain values for a model file or a trace file."""
-        return asdict(self) | {"status": self.status.name}
+        """Plain values for a model file; an unknown number is None, as JSON has no nan."""
+        values = asdict(self) | {"status": self.status.name}
+        return {name: None if value != value else value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, values: dict) -> "Certificate":
-        return cls(**values | {"status": Status[values["status"]]})
+        known = {name: nan if value is None else value for name, value in values.items()}
+        return cls(**known | {"status": Status[values["status"]]})
 
 
 def percent(fraction: float) -> str:

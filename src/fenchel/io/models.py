@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fenchel import __version__
+
 FORMAT_VERSION = 1
 
 
@@ -74,5 +76,6 @@ def _check_header(path, header):
 
 def library_versions() -> dict[str, str]:
     """Versions of everything a model's numbers depend on."""
-    names = ("fenchel", "numpy", "scipy", "numba", "scikit-learn")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+    names = ("numpy", "scipy", "numba", "scikit-learn")
+    own = {"fenchel": __version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in names}

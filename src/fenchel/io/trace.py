@@ -29,9 +29,7 @@ def write_trace(path, trace: Trace, **facts) -> None:
         "machine": machine(),
     }
     objects = [header | facts, *(asdict(row) for row in trace)]
-    text = "".join(
-        json.dumps(_to_json(one), ensure_ascii=False, allow_nan=False) + "\n" for one in objects
-    )
+    text = "".join(json.dumps(_to_json(one), ensure_ascii=False, allow_nan=False) + "\n" for one in objects)
     _replace(Path(path), text)
 
 

@@ -1,12 +1,13 @@
 """Plots of traces as PNG, by matplotlib: the extra `report`."""
 
 from collections.abc import Iterable
-from math import isfinite
+from math import floor, isfinite, log10
 
 from fenchel.report.series import distances, measure
 from fenchel.trace import Trace
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
+MARKED = 60  # points; more would merge into a thick line
 STYLES = ("-", "--", ":")  # with the colours: more lines than there are solvers
 
 
@@ -43,7 +44,7 @@ def _draw(axes, traces, column, tol):
             *zip(*shown, strict=True) if shown else ((), ()),
             color=COLOURS[k % len(COLOURS)],
             linestyle=STYLES[k // len(COLOURS) % len(STYLES)],
-            marker="o",
+            marker="o" if len(shown) <= MARKED else None,
             markersize=2.5,
             linewidth=1.4,
             label=trace.solver,
@@ -51,13 +52,14 @@ def _draw(axes, traces, column, tol):
     if tol:
         axes.axhline(tol, color="#999999", linewidth=0.9, zorder=0, label="tol")
     axes.set_yscale("log")
-    axes.set_xscale("symlog", linthresh=_threshold(traces, column))
+    axes.set_xscale("symlog", linthresh=_threshold(traces, column))  # logarithmic, but with a 0
+    axes.set_xlim(left=0.0)
     axes.set_xlabel(column)
     axes.set_title(f"against {column}", fontsize=10)
     axes.grid(True, which="major", alpha=0.25)
 
 
 def _threshold(traces, column):
-    """Where the logarithmic axis turns linear, to show 0: the first step of the run that stepped first."""
+    """Where the axis turns linear: the power of ten below the first step of whoever stepped first."""
     steps = [x for trace in traces for x in trace.column(column)[1:2] if x > 0.0]
-    return min(steps, default=1.0)
+    return 10.0 ** floor(log10(min(steps, default=1.0)))

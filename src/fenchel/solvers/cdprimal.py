@@ -7,7 +7,7 @@ from typing import ClassVar
 from numba import njit
 
 from fenchel._math import sigmoid_pair
-from fenchel.solvers.scgis import ColumnSolver
+from fenchel.solvers.columns import ColumnSolver
 
 BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
 
@@ -31,18 +31,8 @@ class CDPrimal(ColumnSolver):
             raise ValueError(f"line_search={self.line_search!r}; there are 'fast', 'plain'")
         return super().init(problem, start)
 
-    def update_columns(self, problem, order, w, scores):
-        examples = problem.examples
-        return _epoch(
-            problem.design.columns,
-            order,
-            examples.mass,
-            problem.empirical,
-            problem.lam,
-            self.line_search == "fast",
-            w,
-            scores,
-        )
+    def kernel(self):
+        return _epoch, self.line_search == "fast"
 
 
 @njit(cache=True, nogil=True)

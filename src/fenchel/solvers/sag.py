@@ -1,7 +1,7 @@
 """Stochastic average gradient, uniform or non-uniform: Schmidt et al. (2015), the rival of lepriol2018."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,21 +14,23 @@ from fenchel.structures import base
 MOST_SKIPPED = 8.0  # line searches in a row; with more, the estimates lag behind on ill-conditioned problems
 
 
+class Memory(NamedTuple):
+    """What is remembered of the examples, written by the kernels."""
+
+    g: np.ndarray  # (d + TAIL,) Σ m_i · last gradient of example i, in the augmented layout
+    marginals: np.ndarray  # (n, size) at the last visit
+    known: np.ndarray  # (n,) 1 where the gradient is in g
+    lipschitz: np.ndarray  # (n,) estimates for n·m_i·loss_i
+    tree: np.ndarray  # their sampling weights
+    pauses: np.ndarray  # (n, 2) line searches left to skip, and how many were skipped last
+
+
 @dataclass
 class SAGState(State):
-    """The last gradient of each example as marginals (n, size), their sum g, and Lipschitz estimates.
-
-    lipschitz (n,) of n·m_i·loss_i; tree: their sampling weights; pauses (n, 2): line searches left to skip
-    and how many to skip next; known (n,): examples whose gradient is in g.
-    """
+    """v the augmented weights, and the memory."""
 
     v: np.ndarray | None = None
-    g: np.ndarray | None = None
-    memory: np.ndarray | None = None
-    known: np.ndarray | None = None
-    lipschitz: np.ndarray | None = None
-    tree: np.ndarray | None = None
-    pauses: np.ndarray | None = None
+    memory: Memory | None = None
     rng: np.random.Generator | None = None
 
 
@@ -59,46 +61,40 @@ class SAG:
             b = problem.offset(np.zeros(problem.n))
         n, size = problem.n, problem.structure.block_size
         lipschitz = _first_lipschitz(problem.blocks)
-        return SAGState(
-            v=problem.design.augment(w, b),
+        memory = Memory(
             g=np.zeros(problem.dim + TAIL),
-            memory=np.zeros((n, size)),
+            marginals=np.zeros((n, size)),
             known=np.zeros(n),
             lipschitz=lipschitz,
             tree=_sampling.make_tree(lipschitz, False),
             pauses=np.zeros((n, 2)),
-            rng=np.random.default_rng(self.seed),
         )
+        rng = np.random.default_rng(self.seed)
+        return SAGState(v=problem.design.augment(w, b), memory=memory, rng=rng)
 
     def step(self, problem, state):
-        n = problem.n
+        n, memory = problem.n, state.memory
+        # The first pass meets every example once, so that g is complete after it.
         order = state.rng.permutation(n) if state.updates == 0 else np.full(n, -1)
-        trials = _epoch(
+        visits = _epoch(
             problem.blocks,
             self.sampling == "lipschitz",
             self.line_search == "skip",
             order,
             state.rng.random((n, 2)),
-            state.lipschitz.max(),
-            state.lipschitz.mean(),
-            state.known.sum(),
+            (memory.lipschitz.max(), memory.lipschitz.mean(), memory.known.sum()),
+            memory,
             state.v,
-            state.g,
-            state.memory,
-            state.known,
-            state.lipschitz,
-            state.tree,
-            state.pauses,
         )
-        state.passes += trials / n
-        state.oracle_calls += trials
+        state.passes += visits / n
+        state.oracle_calls += visits
         state.updates += n
         self._estimate(problem, state)
 
     def _estimate(self, problem, state):
         """gap ≈ ‖g + λw‖²/(2λ): the stored gradients stand for the true one (lepriol2018 6.3)."""
         w, _ = problem.design.weights(state.v)
-        g = state.g[: problem.dim] - state.g[problem.dim + 1] * problem.design.centre
+        g = state.memory.g[: problem.dim] - state.memory.g[problem.dim + 1] * problem.design.centre
         gap = float(np.sum((g + problem.lam * w) ** 2)) / (2.0 * problem.lam)
         value = gap + problem.regularizer.value(w)
         state.relative_gap_estimate = gap / value if value > 0.0 else 0.0
@@ -108,54 +104,63 @@ class SAG:
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, non_uniform, skip, order, uniforms, largest, mean, count, v, g, memory, known, lipschitz, tree, pauses):
-    """n steps; all arrays from v on written. Returns the example visits, line-search trials included.
+def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
+    """n steps; memory and v written. Returns the example visits, line-search trials included.
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until
     an example needs it: drift[k] sums the steps so far in units of u; weight j is paid up to step seen[j].
+    totals: the largest and the mean Lipschitz estimate, and how many examples g knows.
     """
-    n, d, free = blocks.mass.size, blocks.n_weights, blocks.n_free
-    s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    n, d, g = blocks.mass.size, blocks.n_weights, memory.g
+    s, nu, scratch = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     drift, seen = np.zeros(n + 1), np.zeros(v.size, np.int64)
-    scale, visits = 1.0, 0
+    largest, mean, count = totals
+    scale, visits = 1.0, n
     for k in range(n):
-        i = order[k] if order[k] >= 0 else _pick(uniforms[k], non_uniform, tree, n)
+        i = order[k] if order[k] >= 0 else _pick(uniforms[k], non_uniform, memory.tree, n)
         base.block_catch_up(blocks, i, k, drift, g, seen, v)
-        _pay_tail(d, free, k, drift, g, seen, v)
+        _pay(d, k, drift, g, seen, 1.0, v)  # what comes after the weights is part of every score
         base.block_scores(blocks, i, v, s)
         for j in range(blocks.size):
             s[j] *= scale
-        base.block_marginals(blocks, i, s, nu)
-        visits += 1
-        if known[i] == 0.0:
-            known[i] = 1.0
-            count += 1.0
-            base.block_target(blocks, i, memory[i])
-        for j in range(blocks.size):
-            delta[j] = nu[j] - memory[i, j]
-            memory[i, j] = nu[j]
-        base.block_add(blocks, i, blocks.mass[i], delta, g)
-        base.block_add_free(blocks, i, blocks.mass[i], delta, g)
-        before = lipschitz[i]
+        count += _remember(blocks, i, s, memory, nu, scratch)
+        before = memory.lipschitz[i]
         if not non_uniform:
-            lipschitz[i] = largest
-        visits += _line_search(blocks, i, skip, non_uniform, s, nu, delta, lipschitz, pauses)
-        mean += (lipschitz[i] - before) / n
-        largest = max(largest, lipschitz[i]) if non_uniform else lipschitz[i]
-        _sampling.set_weight(tree, i, lipschitz[i], False)
+            memory.lipschitz[i] = largest
+        visits += _line_search(blocks, i, skip, non_uniform, s, nu, scratch, memory)
+        mean += (memory.lipschitz[i] - before) / n
+        largest = max(largest, memory.lipschitz[i]) if non_uniform else memory.lipschitz[i]
         alpha = min(_step_size(non_uniform, largest, mean, blocks.lam), 0.5 / blocks.lam)
         shrink = 1.0 - alpha * blocks.lam
         scale *= shrink
-        for j in range(d, d + free):
+        for j in range(d, d + blocks.n_free):
             v[j] /= shrink
         # Until every example is known, g sums fewer of them: scale it up to the average over those.
         drift[k + 1] = drift[k] + alpha / scale * n / max(count, 1.0)
         if scale < 1e-50:
-            _pay_all(k + 1, drift, g, seen, scale, v)
-            scale = 1.0
-            drift[k + 1] = 0.0
-    _pay_all(n, drift, g, seen, scale, v)
+            _pay(0, k + 1, drift, g, seen, scale, v)
+            scale, drift[k + 1] = 1.0, 0.0
+    _pay(0, n, drift, g, seen, scale, v)
     return visits
+
+
+@njit(cache=True)
+def _remember(blocks, i, s, memory, nu, delta):
+    """Replace the gradient of example i in g by that at the scores s; memory, nu, delta written.
+
+    Returns 1 where the example was not known before, else 0.
+    """
+    new = 1.0 - memory.known[i]
+    if new > 0.0:
+        memory.known[i] = 1.0
+        base.block_target(blocks, i, memory.marginals[i])
+    base.block_marginals(blocks, i, s, nu)
+    for j in range(blocks.size):
+        delta[j] = nu[j] - memory.marginals[i, j]
+        memory.marginals[i, j] = nu[j]
+    base.block_add(blocks, i, blocks.mass[i], delta, memory.g)
+    base.block_add_free(blocks, i, blocks.mass[i], delta, memory.g)
+    return new
 
 
 @njit(cache=True)
@@ -174,17 +179,9 @@ def _step_size(non_uniform, largest, mean, lam):
 
 
 @njit(cache=True)
-def _pay_tail(d, free, now, drift, g, seen, v):
-    """Bring the entries after the weights up to date; they are part of every score."""
-    for j in range(d, v.size):
-        v[j] -= g[j] * (drift[now] - drift[seen[j]])
-        seen[j] = now
-
-
-@njit(cache=True)
-def _pay_all(now, drift, g, seen, scale, v):
-    """Bring every weight up to date and multiply the scale in."""
-    for j in range(v.size):
+def _pay(start, now, drift, g, seen, scale, v):
+    """Bring the entries of v from `start` on up to date and multiply the scale in; seen, v written."""
+    for j in range(start, v.size):
         v[j] = scale * (v[j] - g[j] * (drift[now] - drift[seen[j]]))
         seen[j] = now
 
@@ -201,12 +198,13 @@ def _first_lipschitz(blocks):
 
 
 @njit(cache=True)
-def _line_search(blocks, i, skip, non_uniform, s, nu, trial, lipschitz, pauses):
+def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
     """Double the estimate L of f = n m_i loss_i until f(w − ∇f/L) ≤ f(w) − ‖∇f‖²/(2L); returns the trials.
 
     The trial point changes the scores of this example by a known multiple of its features, so it needs no
-    pass over the weights. lipschitz, pauses written; nu, trial are scratch.
+    pass over the weights. memory, trial written.
     """
+    lipschitz, pauses = memory.lipschitz, memory.pauses
     if skip and pauses[i, 0] > 0.0:
         pauses[i, 0] -= 1.0
         return 0
@@ -232,4 +230,5 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, lipschitz, pauses):
         lipschitz[i] *= 2.0
     pauses[i, 1] = min(max(2.0 * pauses[i, 1], 1.0), MOST_SKIPPED) if trials == 1 else 0.0
     pauses[i, 0] = pauses[i, 1]
+    _sampling.set_weight(memory.tree, i, lipschitz[i], False)
     return trials

@@ -8,41 +8,8 @@ import numpy as np
 from numba import njit
 
 from fenchel._math import sigmoid, solve_exponential
-from fenchel.solvers.base import BatchSolver, BatchState, evaluate
+from fenchel.solvers.columns import ColumnSolver
 from fenchel.solvers.gis import require_nonnegative, require_seen
-
-ORDERS = ("random", "cyclic")
-
-
-@dataclass
-class ColumnState(BatchState):
-    """The state of a method that updates one weight at a time: its random numbers, beside the evaluation."""
-
-    rng: np.random.Generator | None = None
-
-
-class ColumnSolver(BatchSolver):
-    """Common to methods that go through the features and update each from its column alone.
-
-    A step is a pass over all columns from the scores of the last evaluation, then an evaluation: it refreshes
-    the scores (no drift), optimises the free offset and yields the certificate.
-    """
-
-    def init(self, problem, start):
-        if self.order not in ORDERS:
-            raise ValueError(f"order={self.order!r}; there are {', '.join(map(repr, ORDERS))}")
-        return ColumnState(**vars(super().init(problem, start)), rng=np.random.default_rng(self.seed))
-
-    def step(self, problem, state):
-        before = state.evaluation
-        w, scores = before.w.copy(), before.scores.copy()
-        d = problem.dim
-        order = state.rng.permutation(d) if self.order == "random" else np.arange(d)
-        touched = self.update_columns(problem, order, w, scores)
-        state.passes += touched / max(problem.examples.rows.nnz, 1)
-        state.updates += d
-        state.evaluation = evaluate(problem, state, w, before.b)
-        state.stalled = bool(np.array_equal(w, before.w))
 
 
 @dataclass(frozen=True)
@@ -66,18 +33,8 @@ class SCGIS(ColumnSolver):
         require_seen(problem, "scgis")
         return super().init(problem, start)
 
-    def update_columns(self, problem, order, w, scores):
-        examples = problem.examples
-        return _epoch(
-            problem.design.columns,
-            order,
-            examples.mass,
-            problem.empirical,
-            problem.lam,
-            self.bound == "log",
-            w,
-            scores,
-        )
+    def kernel(self):
+        return _epoch, self.bound == "log"
 
 
 @njit(cache=True, nogil=True)

@@ -127,7 +127,9 @@ def _smoothness(blocks):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, hinge, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v):
+def _epoch(
+    blocks, hinge, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v
+):
     """As many steps as `uniforms` has rows; mu, gaps, tree and v written."""
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     for k in range(uniforms.shape[0]):

@@ -1,0 +1,43 @@
+"""The command line: verbs over files. Results go to stdout, all else to stderr.
+
+Exit codes: 0 done; 1 not converged, interrupted, or failed while running; 2 wrong usage or wrong input.
+A verb is a file here and a line in COMMANDS. A kind of model (`lr`) is a file here, a line in `kinds.KINDS`
+and the class names of its models in `kinds.CLASSES`. All of them import what is heavy inside functions:
+`--help` must not wait for Numba.
+"""
+
+import click
+
+from fenchel import __version__
+from fenchel.cli.groups import Root, debug_option
+
+COMMANDS = {
+    "train": "fenchel.cli.train:train",
+    "predict": "fenchel.cli.predict:predict",
+    "evaluate": "fenchel.cli.evaluate:evaluate",
+    "race": "fenchel.cli.race:race",
+    "inspect": "fenchel.cli.inspect:inspect",
+    "solvers": "fenchel.cli.solvers:solvers",
+}
+
+
+@click.group(
+    cls=Root,
+    targets=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="fenchel", message="%(prog)s %(version)s")
+@debug_option
+def cli():
+    """Train log-linear and max-margin models to a proven distance from the optimum.
+
+    \b
+    Example:
+      fenchel train lr train.svm -o model.fenchel
+      fenchel evaluate model.fenchel test.svm
+    """
+
+
+def main():
+    """The entry point of `fenchel` and of `python -m fenchel`."""
+    cli(prog_name="fenchel")

@@ -1,0 +1,26 @@
+"""fenchel evaluate: how good a model is on labelled data."""
+
+import click
+
+from fenchel.cli import options
+from fenchel.cli.kinds import kind_of
+from fenchel.cli.output import print_facts, print_table
+
+
+@click.command(short_help="Print accuracy and other scores on a file.")
+@click.argument("model")
+@click.argument("data")
+@options.zero_based
+def evaluate(model, data, **settings):
+    """Print accuracy, log-loss, and precision, recall and F1 of each class, of MODEL on the labelled DATA.
+
+    \b
+    Example:
+      fenchel evaluate model.fenchel test.svm
+    """
+    from fenchel.estimators.load import load
+
+    fitted = load(model)
+    facts, table = kind_of(fitted).evaluate(fitted, data, **settings)
+    print_facts(facts)
+    print_table(table)

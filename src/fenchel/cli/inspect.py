@@ -1,0 +1,43 @@
+"""fenchel inspect: what a model file holds."""
+
+import os
+
+import click
+
+from fenchel.cli.kinds import kind_of
+from fenchel.cli.output import print_facts, print_table
+
+
+@click.command(short_help="Print what a model file holds.")
+@click.argument("model")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=20, metavar="N", help="How many heaviest features to show."
+)
+def inspect(model, top):
+    """Print what MODEL is, how it was trained, its certificate and its heaviest features.
+
+    \b
+    Example:
+      fenchel inspect model.fenchel --top 5
+    """
+    from fenchel.estimators.load import load
+
+    fitted = load(model)
+    facts, table = kind_of(fitted).inspect(fitted, top)
+    print_facts(
+        {
+            "class": type(fitted).__name__,
+            "file": f"{model}, {os.path.getsize(model):,} bytes",
+            "certificate": str(fitted.certificate_),
+            "settings": ", ".join(f"{name}={value}" for name, value in _settings(fitted).items()),
+        }
+        | facts
+    )
+    if top:
+        print_table(table)
+
+
+def _settings(fitted):
+    """The constructor's arguments, but for those that say nothing about the model."""
+    settings = fitted.get_params(deep=False)
+    return {name: settings[name] for name in settings if name not in {"callbacks", "verbose", "warm_start"}}

@@ -1,0 +1,51 @@
+"""The bar whose number is the gap."""
+
+import sys
+from contextlib import contextmanager
+from math import isfinite, log
+
+from fenchel.report.series import distances, measure
+
+
+@contextmanager
+def gap_bar(tol: float, quiet: bool):
+    """A list of callbacks for a run: one that moves a bar on stderr, or none where nobody would see it."""
+    if not bar_is_shown(quiet):
+        yield []
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"))
+    console = Console(file=sys.stderr)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("compiling", total=1.0, number="")
+
+        def move(trace):
+            progress.update(
+                task,
+                description=trace.solver,
+                completed=fraction_done(distances(trace), tol),
+                number=_number(trace, tol),
+            )
+
+        yield [move]
+
+
+def bar_is_shown(quiet: bool) -> bool:
+    """Whether somebody looks at stderr and did not ask for silence."""
+    return not quiet and sys.stderr.isatty()
+
+
+def fraction_done(distance: list[float], tol: float) -> float:
+    """How far the distance fell from the first towards tol, between 0 and 1, on a logarithmic scale."""
+    first, best = distance[0], min(distance)
+    if best <= tol:
+        return 1.0
+    if not isfinite(first) or tol <= 0.0:
+        return 0.0
+    return log(first / best) / log(first / tol)
+
+
+def _number(trace, tol):
+    return f"{measure(trace)} {distances(trace)[-1]:.2g} → {tol:g}, {trace[-1].passes:.4g} passes"

@@ -1,0 +1,101 @@
+"""Plain-Python twins of three kernels: dense, no lazy updates, no bookkeeping, the same random stream."""
+
+from math import log
+
+import numpy as np
+
+from brute import kl, marginals
+
+
+def centred(dense):
+    """Features as the dual solvers see them: less their weighted mean where the offset is free."""
+    return dense.X - dense.mass @ dense.X if dense.free else dense.X
+
+
+def cd_dual_pass(dense, mu, offset, rng):
+    """yu2011 Algorithm 5: one pass from the dual point mu, whose residuals enter w with their first update.
+
+    Each sub-problem min_p  p log p + (1 − p) log(1 − p) + a/2 (p − p₀)² − s (p − p₀)  by bisection on the
+    log-odds of p. Returns w(μ) and μ.
+    """
+    X, mu = centred(dense), mu.copy()
+    w = np.zeros(X.shape[1])
+    for i in rng.permutation(len(X)):
+        rate, y = dense.mass[i] / dense.lam, dense.y[i]
+        s, a, p = X[i] @ w + offset, rate * (X[i] @ X[i]), mu[i, 0]
+        low, high = -800.0, 800.0
+        for _ in range(200):
+            odds = 0.5 * (low + high)
+            if odds + a * (marginals(odds)[0] - p) - s > 0.0:
+                high = odds
+            else:
+                low = odds
+        mu[i] = marginals(0.5 * (low + high))
+        w += rate * (y * mu[i, 1] - (1.0 - y) * mu[i, 0]) * X[i]
+    return w, mu
+
+
+def sgd_passes(dense, eta0, passes, rng):
+    """collins2008 7.1.3: w ← w − η(n m_i ∇loss_i + λ w), η = eta0/(1 + k/n); the offset is not shrunk."""
+    X, n = centred(dense), len(dense.y)
+    w, b = np.zeros(X.shape[1]), 0.0
+    for k, i in enumerate(i for _ in range(passes) for i in rng.integers(n, size=n)):
+        eta, y = eta0 / (1.0 + k / n), dense.y[i]
+        s = X[i] @ w + b
+        p = float(s + (1.0 - y) > y) if dense.hinge else marginals(s)[0]  # hinge: cost-augmented argmax
+        slope = n * dense.mass[i] * (p - y)
+        w = (1.0 - eta * dense.lam) * w - eta * slope * X[i]
+        b -= eta * slope if dense.free else 0.0
+    return w, uncentred(dense, w, b)
+
+
+def uncentred(dense, w, b):
+    """The offset for the features as they are given."""
+    return b - dense.mass @ dense.X @ w if dense.free else 0.0
+
+
+def sag_passes(dense, non_uniform, passes, rng):
+    """Schmidt et al. (2015): the mean of the gradients last seen, Lipschitz constants by line search."""
+    X, n, free, lam = centred(dense), len(dense.y), float(dense.free), dense.lam
+    w, b = (
+        np.zeros(X.shape[1]),
+        log(dense.mass @ dense.y / (dense.mass @ (1.0 - dense.y))) if dense.free else 0.0,
+    )
+    memory, known = np.zeros(n), np.zeros(n)  # slopes ∂loss_i/∂s_i
+    reach = (X**2).sum(axis=1) + free  # how far a step along an example moves its own score
+    L = np.maximum(0.25 * n * dense.mass * reach, 1e-12)
+    for number in range(passes):
+        largest = L.max()  # as the kernel does: each pass begins with the largest estimate
+        order = rng.permutation(n) if number == 0 else None
+        for k, (choice, u) in enumerate(rng.random((n, 2))):
+            if order is not None:
+                i = order[k]
+            elif non_uniform and choice < 0.5:
+                i = int(np.searchsorted(np.cumsum(L), u * L.sum(), side="right"))
+            else:
+                i = int(u * n)
+            s, y, known[i] = X[i] @ w + b, dense.y[i], 1.0
+            memory[i] = marginals(s)[0] - y
+            L[i] = search(
+                L[i] if non_uniform else largest, s, y, memory[i], n * dense.mass[i], reach[i], n, non_uniform
+            )
+            largest = max(largest, L[i]) if non_uniform else L[i]
+            alpha = 1.0 / (largest + lam)
+            if non_uniform:
+                alpha = 0.5 * alpha + 0.5 / (L.mean() + lam)
+            alpha = min(alpha, 0.5 / lam)
+            slopes = dense.mass * memory * n / known.sum()
+            w = (1.0 - alpha * lam) * w - alpha * (X.T @ slopes)
+            b -= alpha * slopes.sum() * free
+    return w, uncentred(dense, w, b)
+
+
+def search(L, s, y, slope, weight, reach, n, non_uniform):
+    """Shrink L a little, then double it until f(w − ∇f/L) ≤ f(w) − ‖∇f‖²/(2L) for f = weight · loss_i."""
+    squared, target = slope**2 * reach, [y, 1.0 - y]
+    if weight * squared <= 1e-13 * kl(target, s) * L:
+        return L
+    L *= 0.9 if non_uniform else 0.5 ** (1.0 / n)
+    while kl(target, s - weight / L * reach * slope) - kl(target, s) > -0.5 * weight * squared / L:
+        L *= 2.0
+    return L

@@ -1,0 +1,257 @@
+"""LogisticRegression and LinearSVC as a user of scikit-learn meets them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model, svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fenchel import LinearSVC, LogisticRegression, solvers
+from fenchel.trace import Status
+
+WEIGHT_CHECKS = {
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+}
+
+
+def expected_failures(estimator):
+    """At the default tolerance two runs agree to 1e-3, not to the 1e-7 these checks compare with."""
+    loose = estimator.tol > 1e-10
+    return dict.fromkeys(WEIGHT_CHECKS, "compares to 1e-7, more than tol asks for") if loose else {}
+
+
+@parametrize_with_checks(
+    [
+        LogisticRegression(tol=1e-13),
+        LogisticRegression(),
+        LinearSVC(tol=1e-13, max_iter=100_000),
+        LinearSVC(),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 10)) * (rng.random((120, 10)) < 0.5)
+    y = np.where(X @ rng.normal(size=10) + rng.normal(size=120) > 0.2, "yes", "no")
+    return X, y
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_coefficients_are_scikit_learns(data, C, fit_intercept):
+    X, y = data
+    ours = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-12).fit(X, y)
+    theirs = linear_model.LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-12, max_iter=10_000)
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "newton"])
+def test_a_scaled_intercept_is_libliners(data, solver):
+    X, y = data
+    ours = LogisticRegression(C=2.0, intercept_scaling=3.0, solver=solver, tol=1e-12).fit(X, y)
+    theirs = linear_model.LogisticRegression(
+        C=2.0, solver="liblinear", intercept_scaling=3.0, tol=1e-10, max_iter=10_000
+    )
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_linear_svc_is_scikit_learns(data, fit_intercept):
+    X, y = data
+    ours = LinearSVC(C=0.5, fit_intercept=fit_intercept, tol=1e-9, max_iter=100_000).fit(X, y)
+    theirs = svm.LinearSVC(
+        C=0.5, loss="hinge", dual=True, fit_intercept=fit_intercept, tol=1e-10, max_iter=1_000_000
+    )
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+    assert not hasattr(ours, "predict_proba")
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(tol=1e-10), LinearSVC(tol=1e-6, max_iter=10**5)])
+def test_every_kind_of_matrix_gives_one_model(data, estimator):
+    X, y = data
+    X = np.round(X * 4)  # whole numbers, so that integers and float32 hold them exactly
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    inputs = [
+        sp.csr_matrix(X),
+        sp.csc_matrix(X),
+        sp.coo_matrix(X),
+        sp.csr_array(X),
+        wide,
+        X.astype(np.float32),
+        X.astype(np.int32),
+        np.asfortranarray(X),
+        pd.DataFrame(X, columns=[f"x{j}" for j in range(10)]),
+    ]
+    expected = clone(estimator).fit(X, y)
+    for other in inputs:
+        model = clone(estimator).fit(other, y)
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-12, atol=1e-12)
+        assert (model.predict(other) == expected.predict(X)).all()
+
+
+def test_sample_weights_count_examples(data):
+    X, y = data
+    weight = np.arange(120) % 3
+    weighted = LogisticRegression(tol=1e-12).fit(X, y, sample_weight=weight)
+    repeated = LogisticRegression(tol=1e-12).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"yes": 3.0, "no": 0.5}])
+def test_class_weights_are_scikit_learns(data, class_weight):
+    X, y = data
+    ours = LogisticRegression(class_weight=class_weight, tol=1e-12).fit(X, y)
+    theirs = linear_model.LogisticRegression(class_weight=class_weight, tol=1e-12, max_iter=10_000)
+    np.testing.assert_allclose(ours.coef_, theirs.fit(X, y).coef_, atol=1e-5)
+
+
+def test_a_class_without_weight_is_an_error(data):
+    X, y = data
+    with pytest.raises(ValueError, match="only one class has examples of positive weight"):
+        LogisticRegression().fit(X, y, sample_weight=(y == "yes").astype(float))
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "lbfgs", "sag"])
+def test_a_warm_start_saves_passes(data, solver):
+    X, y = data
+    model = LogisticRegression(solver=solver, warm_start=True, tol=1e-8, max_iter=10_000).fit(X, y)
+    cold = model.n_iter_
+    assert model.fit(X, y).n_iter_ < cold
+    assert model.certificate_.converged
+
+
+def test_a_warm_start_keeps_a_scaled_intercept(data):
+    X, y = data
+    model = LogisticRegression(solver="lbfgs", intercept_scaling=2.0, warm_start=True, tol=1e-8).fit(X, y)
+    assert model.fit(X, y).n_iter_ == 1
+
+
+def test_callbacks_see_the_trace(data):
+    X, y = data
+    lengths = []
+    LogisticRegression(solver="newton", tol=1e-8, callbacks=[lambda t: lengths.append(len(t))]).fit(X, y)
+    assert lengths == list(range(1, len(lengths) + 1)) and len(lengths) > 2
+
+
+def test_an_interrupt_keeps_the_best_model_with_a_true_certificate(data):
+    X, y = data
+
+    def interrupt(trace):
+        if len(trace) == 3:
+            raise KeyboardInterrupt
+
+    model = LogisticRegression(solver="lbfgs", tol=1e-12, callbacks=[interrupt])
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(X, y)
+    best = LogisticRegression(solver="newton", tol=1e-12).fit(X, y).certificate_.primal
+    assert model.certificate_.status is Status.INTERRUPTED
+    assert 0 < model.certificate_.primal - best <= model.certificate_.gap
+    assert model.score(X, y) > 0.5
+
+
+def test_stopping_early_warns_with_the_gap_and_the_remedy(data):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match=r"gap of .* above tol=1e-12; raise max_iter"):
+        LogisticRegression(solver="cd-dual", max_iter=2, tol=1e-12).fit(X, y)
+
+
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(data):
+    X, y = data
+    many = np.repeat(X, 500, axis=0)  # large enough to be split among threads
+    labels = np.repeat(y, 500)
+    models = [
+        LogisticRegression(solver=solver, random_state=3, n_jobs=jobs).fit(many, labels)
+        for solver in ("cd-dual", "lbfgs")
+        for jobs in (1, 2, None)
+    ]
+    for k in (0, 3):
+        assert (models[k].coef_ == models[k + 1].coef_).all()
+        assert (models[k].coef_ == models[k + 2].coef_).all()
+
+
+def test_probabilities_are_exact_at_large_scores(data):
+    X, y = data
+    model = LogisticRegression().fit(X, y)
+    model.coef_, model.intercept_ = model.coef_ * 0.0, np.array([1000.0])
+    np.testing.assert_array_equal(model.predict_log_proba(X[:1]), [[-1000.0, 0.0]])
+    np.testing.assert_array_equal(model.predict_proba(X[:1]), [[0.0, 1.0]])
+
+
+def test_pipelines_grid_search_and_feature_names(data):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    search = GridSearchCV(pipeline, {"logisticregression__C": [0.01, 1.0]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.95
+    model = LogisticRegression().fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+
+
+def test_a_solver_object_is_used_as_it_is(data):
+    X, y = data
+    model = LogisticRegression(solver=solvers.CDDual(subproblem="bisection", seed=5), tol=1e-6).fit(X, y)
+    assert model.trace_.solver == "cd-dual" and model.certificate_.converged
+    assert pickle.loads(pickle.dumps(model)).predict(X).tolist() == model.predict(X).tolist()
+
+
+BAD = [
+    (dict(C=0.0), {}, "C=0 must be positive"),
+    (dict(C=-1.0), {}, "C=-1 must be positive"),
+    (dict(C="strong"), {}, "C='strong' is not a number"),
+    (dict(C=float("nan")), {}, "C is NaN"),
+    (dict(solver="cd-dul"), {}, "unknown solver 'cd-dul', did you mean 'cd-dual'"),
+    (dict(solver="gis"), dict(X=-np.ones((4, 2))), "gis needs features ≥ 0, but row 0, column 0 holds -1"),
+    (dict(solver="iis"), dict(X=-np.ones((4, 2))), "iis needs features ≥ 0"),
+    (dict(solver="scgis"), dict(X=-np.ones((4, 2))), "scgis needs features ≥ 0"),
+    (dict(), dict(X=np.array([[np.nan], [1], [2], [3]])), "NaN"),
+    (dict(), dict(X=np.array([[np.inf], [1], [2], [3]])), "infinity"),
+    (dict(), dict(X=np.ones((3, 2))), "inconsistent numbers of samples"),
+    (dict(), dict(y=[1, 1, 1, 1]), "only one class"),
+    (dict(), dict(y=[0, 1, 2, 0]), "Only binary classification is supported"),
+    (dict(), dict(sample_weight=[1, 1, -1, 1]), "negative"),
+    (dict(), dict(sample_weight=[0, 0, 0, 0]), "at least one non-zero"),
+    (dict(tol=-1.0), {}, "tol=-1.0 must be a number, at least 0"),
+    (dict(max_iter=-5), {}, "max_passes=-5 must be"),
+    (dict(intercept_scaling=-2.0), {}, "intercept_scaling=-2 must be a positive"),
+    (dict(n_jobs=0), {}, "n_jobs=0"),
+    (dict(C=float("inf"), solver="cd-dual"), {}, "it has no regulariser and so no dual; use gis"),
+]
+
+
+@pytest.mark.parametrize(("settings", "arguments", "message"), BAD)
+def test_bad_input_is_one_clear_sentence(settings, arguments, message):
+    fit = dict(X=np.arange(8.0).reshape(4, 2), y=[0, 1, 1, 0]) | arguments
+    with pytest.raises(ValueError, match=message) as caught:
+        LogisticRegression(**settings).fit(**fit)
+    assert "\n\n" not in str(caught.value)
+
+
+def test_a_hinge_loss_names_the_solvers_it_has():
+    with pytest.raises(ValueError, match="hinge loss here: it offers no gradient; use sgd, cd-dual, eg"):
+        LinearSVC(solver="newton").fit([[0.0], [1.0]], [0, 1])

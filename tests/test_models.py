@@ -1,0 +1,86 @@
+"""Saving and loading: the same model comes back, and nothing bad does."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import fenchel
+from fenchel import LinearSVC, LogisticRegression, solvers
+from fenchel.io.models import ModelError
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 4))
+    return LogisticRegression(C=0.5, tol=1e-6).fit(X, np.where(X[:, 0] > 0, "ja", "nein"))
+
+
+@pytest.mark.parametrize("labels", [["a", "ß"], [0, 1], [-1.0, 2.0], [False, True]])
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_round_trip(tmp_path, kind, labels):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = np.array(labels)[(X[:, 0] + X[:, 1] > 0).astype(int)]
+    settings = dict(C=0.3, class_weight={labels[1]: 2.0}, solver=solvers.CDDual(xi=0.5))
+    model = kind(**settings, tol=1e-4).fit(X, y)
+    model.save(tmp_path / "m.fenchel")
+    loaded = fenchel.load(tmp_path / "m.fenchel")
+    assert type(loaded) is kind
+    assert loaded.get_params() == model.get_params()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+    assert str(loaded.certificate_) == str(model.certificate_)
+    assert loaded.certificate_.gap == model.certificate_.gap
+
+
+def test_a_saved_model_replaces_the_old_one_whole(tmp_path, model, monkeypatch):
+    path = tmp_path / "m.fenchel"
+    model.save(path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.fenchel"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 100, -1])
+def test_a_truncated_file_is_a_clear_error(tmp_path, model, cut):
+    path = tmp_path / "m.fenchel"
+    model.save(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(ModelError, match=r"m\.fenchel: not a fenchel model, or a damaged one"):
+        fenchel.load(path)
+
+
+def test_foreign_files_are_clear_errors(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("1 1:2\n" * 100)
+    with pytest.raises(ModelError, match="not a fenchel model"):
+        fenchel.load(text)
+    save_file({"x": np.zeros(3)}, tmp_path / "other")
+    with pytest.raises(ModelError, match="a safetensors file, but not a fenchel model"):
+        fenchel.load(tmp_path / "other")
+    with pytest.raises(FileNotFoundError, match="missing: no such model file"):
+        fenchel.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"format_version": "99", "class": "LogisticRegression"}, "model format 99, but this fenchel reads"),
+        ({"format_version": "1", "class": "Pickle", "settings": "{}", "facts": "{}"}, "class 'Pickle'"),
+        ({"format_version": "1", "class": "LinearSVC", "settings": "{", "facts": "{}"}, "header .* damaged"),
+        ({"format_version": "1", "class": "LinearSVC", "settings": "{}", "facts": "{}"}, "is damaged"),
+    ],
+)
+def test_a_wrong_header_is_a_clear_error(tmp_path, header, message):
+    save_file({"coef": np.zeros((1, 2))}, tmp_path / "m", metadata=header)
+    with pytest.raises(ModelError, match=message):
+        fenchel.load(tmp_path / "m")

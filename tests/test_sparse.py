@@ -1,0 +1,167 @@
+"""Rows of any matrix: what users hand in, and the kernels that walk along them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numba import njit
+
+from fenchel import _sparse
+from fenchel.design import Design
+
+DENSE = np.array([[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.5, 4.0], [0.0, 0.0, 1.0, 0.0]])
+
+
+def duplicates():
+    """COO entries that meet in one cell."""
+    row, column, data = sp.coo_matrix(DENSE).row, sp.coo_matrix(DENSE).col, sp.coo_matrix(DENSE).data
+    return sp.coo_matrix((np.tile(data / 2, 2), (np.tile(row, 2), np.tile(column, 2))), shape=DENSE.shape)
+
+
+def unsorted_with_duplicates():
+    """A CSR matrix whose columns decrease within a row, with one cell in two parts."""
+    indptr, indices = [0, 2, 2, 6, 7], [3, 1, 3, 2, 0, 3, 2]
+    return sp.csr_matrix(([-2.0, 1.5, 1.0, 0.5, 3.0, 3.0, 1.0], indices, indptr), shape=DENSE.shape)
+
+
+def wide_indices():
+    X = sp.csr_matrix(DENSE)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def read_only(X):
+    for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        part.flags.writeable = False
+    return X
+
+
+INPUTS = {
+    "list": lambda: DENSE.tolist(),
+    "dense": lambda: DENSE,
+    "fortran": lambda: np.asfortranarray(DENSE),
+    "strided": lambda: np.repeat(DENSE, 2, axis=1)[:, ::2],
+    "float32": lambda: DENSE.astype(np.float32),
+    "csr": lambda: sp.csr_matrix(DENSE),
+    "csr-array": lambda: sp.csr_array(DENSE),
+    "csc": lambda: sp.csc_matrix(DENSE),
+    "coo": lambda: sp.coo_matrix(DENSE),
+    "coo-duplicates": duplicates,
+    "csr-unsorted-duplicates": unsorted_with_duplicates,
+    "csr-float32": lambda: sp.csr_matrix(DENSE.astype(np.float32)),
+    "csr-int64-indices": wide_indices,
+    "read-only-dense": lambda: read_only(DENSE.copy()),
+    "read-only-csr": lambda: read_only(sp.csr_matrix(DENSE)),
+}
+
+
+@pytest.fixture(params=INPUTS)
+def rows(request):
+    return _sparse.as_rows(INPUTS[request.param]())
+
+
+def test_any_matrix_becomes_the_same_rows(rows):
+    expected = _sparse.as_rows(DENSE)
+    assert rows.shape == DENSE.shape and rows.nnz == 6
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+        assert getattr(rows, name).dtype == getattr(expected, name).dtype
+        assert getattr(rows, name).flags.c_contiguous
+    np.testing.assert_array_equal(_sparse.as_csr(rows).toarray(), DENSE)
+
+
+def test_the_users_matrix_is_left_alone():
+    X = unsorted_with_duplicates()
+    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    _sparse.as_rows(X)
+    for old, new in zip(before, (X.data, X.indices, X.indptr), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_integers_and_truth_values_are_numbers():
+    X = DENSE.astype(int)
+    np.testing.assert_array_equal(_sparse.as_csr(_sparse.as_rows(X)).toarray(), X)
+    np.testing.assert_array_equal(_sparse.as_csr(_sparse.as_rows(sp.csr_matrix(X))).toarray(), X)
+    np.testing.assert_array_equal(_sparse.as_csr(_sparse.as_rows(sp.csr_matrix(X != 0))).toarray(), X != 0)
+
+
+def test_a_matrix_with_too_many_columns_is_refused():
+    with pytest.raises(ValueError, match="3000000000 columns"):
+        _sparse.as_rows(sp.csr_matrix((1, 3_000_000_000)))
+
+
+def test_transpose_and_take(rows):
+    np.testing.assert_array_equal(_sparse.as_csr(_sparse.transpose(rows)).toarray(), DENSE.T)
+    kept = _sparse.take(rows, np.array([3, 0]))
+    np.testing.assert_array_equal(_sparse.as_csr(kept).toarray(), DENSE[[3, 0]])
+    kept = _sparse.take(rows, np.array([True, False, True, False]))
+    np.testing.assert_array_equal(_sparse.as_csr(kept).toarray(), DENSE[[0, 2]])
+
+
+def test_row_kernels_against_dense_arithmetic(rows):
+    w, r = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.5, 2.0, -1.0, 0.0])
+    out = np.empty(4)
+    _sparse.dot_rows(rows, w, out)
+    np.testing.assert_allclose(out, DENSE @ w, rtol=1e-15)
+    assert _sparse.row_dot(rows, 2, w) == pytest.approx(DENSE[2] @ w)
+    moved = w.copy()
+    _sparse.row_add(rows, 2, -0.5, moved)
+    np.testing.assert_allclose(moved, w - 0.5 * DENSE[2])
+    moved = w.copy()
+    _sparse.add_rows(rows, r, moved)
+    np.testing.assert_allclose(moved, w + DENSE.T @ r)
+    np.testing.assert_allclose(_sparse.squared_norms(rows), (DENSE**2).sum(axis=1))
+    np.testing.assert_allclose(_sparse.row_sums(rows), DENSE.sum(axis=1))
+
+
+def test_kernels_equal_their_python_functions():
+    rows = _sparse.as_rows(DENSE)
+    # NumPy's unsigned scalars do not index a range; plain integers stand in for them.
+    plain = rows._replace(indptr=rows.indptr.view(np.int64), indices=rows.indices.view(np.int32))
+    w = np.array([1.0, -2.0, 0.5, 3.0])
+    assert _sparse.row_dot(rows, 0, w) == _sparse.row_dot.py_func(plain, 0, w)
+    one, other = w.copy(), w.copy()
+    _sparse.row_add(rows, 2, 0.3, one)
+    _sparse.row_add.py_func(plain, 2, 0.3, other)
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(_sparse.row_sums(rows), _sparse.row_sums.py_func(plain))
+    np.testing.assert_allclose(_sparse.squared_norms(rows), _sparse.squared_norms.py_func(plain), rtol=1e-15)
+
+
+@pytest.mark.parametrize("density", [0.05, 1.0])
+def test_the_gram_matrix_is_the_same_both_ways(density):
+    X = sp.random(40, 30, density=density, format="csr", random_state=np.random.default_rng(0))
+    weights = np.random.default_rng(1).uniform(size=40)
+    design = Design(_sparse.as_rows(X), np.full(40, 1 / 40), centred=False)
+    expected = X.toarray().T @ (weights[:, None] * X.toarray())
+    out = np.zeros((30, 30))
+    _sparse.weighted_gram(design.rows, weights, out)
+    np.testing.assert_allclose(np.triu(out), np.triu(expected), atol=1e-14)
+    assert not np.tril(out, -1).any()
+    np.testing.assert_allclose(design._gram_by_blocks(weights), expected, atol=1e-14)
+    np.testing.assert_allclose(design.gram(weights), expected, atol=1e-14)
+
+
+@njit
+def touch_all(rows):
+    for i in range(rows.indptr.size - 1):
+        _sparse.prefetch_row(rows, i)
+
+
+def test_prefetching_changes_nothing():
+    rows = _sparse.as_rows(
+        sp.random(50, 200, density=0.3, format="csr", random_state=np.random.default_rng(2))
+    )
+    before = [np.copy(part) for part in rows[:3]]
+    touch_all(rows)
+    touch_all(_sparse.as_rows(np.zeros((3, 0))))
+    for old, new in zip(before, rows[:3], strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 0), (2, 5)])
+def test_an_empty_matrix_has_empty_rows(shape):
+    rows = _sparse.as_rows(np.zeros(shape))
+    assert rows.shape == shape and rows.nnz == 0
+    out = np.ones(shape[0])
+    _sparse.dot_rows(rows, np.ones(shape[1]), out)
+    np.testing.assert_array_equal(out, np.zeros(shape[0]))

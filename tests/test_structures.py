@@ -1,0 +1,228 @@
+"""The binary structure against the enumeration of its two outputs, as a batch and block by block."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import brute
+from fenchel import problems
+from fenchel.structures import base as kernels
+from fenchel.structures.binary import Binary
+from matrix import base
+
+SCORES = np.array([0.0, 1.0, -1.0, 30.0, -30.0, 1e3, -1e3, 720.0, -740.0])
+TARGETS = np.array([0.0, 1.0, 0.5, 0.25, 1e-9])
+GRID = [(s, y) for s in SCORES for y in TARGETS]
+structure = Binary()
+
+
+def column(k):
+    return np.array([pair[k] for pair in GRID])
+
+
+def test_marginals_against_enumeration():
+    expected = np.array([brute.marginals(s) for s in SCORES])
+    np.testing.assert_allclose(structure.marginals(SCORES), expected, rtol=1e-12, atol=1e-320)
+
+
+def test_log_losses_against_enumeration_with_soft_targets():
+    expected = [brute.log_loss(s, y) for s, y in GRID]
+    np.testing.assert_allclose(structure.log_losses(column(0), column(1)), expected, rtol=1e-13)
+
+
+def test_hinge_losses_against_enumeration():
+    for y in (0.0, 1.0):
+        expected = [brute.hinge_loss(s, y) for s in SCORES]
+        np.testing.assert_allclose(structure.hinge_losses(SCORES, np.full(SCORES.size, y)), expected)
+
+
+def test_entropies_costs_and_residuals_against_enumeration():
+    mu = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1e-300, 1.0], [0.3, 0.7]])
+    np.testing.assert_allclose(structure.entropies(mu), [brute.entropy(pair) for pair in mu], rtol=1e-14)
+    for y in (0.0, 1.0):
+        expected = [np.dot(brute.costs(y), pair) for pair in mu]
+        np.testing.assert_allclose(structure.costs(np.full(5, y), mu), expected)
+    y = np.array([0.0, 1.0, 0.5, 0.25, 0.3])
+    np.testing.assert_allclose(structure.residual(y, mu), y - mu[:, 0], atol=1e-16)
+    np.testing.assert_allclose(structure.covariance(mu), mu[:, 0] - mu[:, 0] ** 2, atol=1e-16)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-300, 1e-3, 0.5, 0.9, 1.0])
+def test_kl_against_enumeration(p):
+    mu = np.tile([p, 1.0 - p], (SCORES.size, 1))
+    expected = [brute.kl([p, 1.0 - p], s) for s in SCORES]
+    np.testing.assert_allclose(structure.kl(mu, SCORES), expected, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_hinge_gaps_against_enumeration(p):
+    mu = np.tile([p, 1.0 - p], (SCORES.size, 1))
+    for y in (0.0, 1.0):
+        expected = []
+        for s in SCORES:
+            augmented = [a + c for a, c in zip(brute.outputs(s), brute.costs(y), strict=True)]
+            expected.append(brute.argmax(augmented)[1] - np.dot(augmented, [p, 1.0 - p]))
+        np.testing.assert_allclose(
+            structure.hinge_gaps(SCORES, np.full(SCORES.size, y), mu), expected, atol=1e-13
+        )
+
+
+def test_marginals_are_the_derivative_of_the_log_partition():
+    for s in SCORES:
+        h = 1e-5 * max(1.0, abs(s))
+        slope = (brute.log_partition(s + h) - brute.log_partition(s - h)) / (2 * h)
+        assert structure.marginals(np.array([s]))[0, 0] == pytest.approx(slope, rel=1e-4, abs=1e-9)
+
+
+def balance(scores, y, mass, b):
+    """Σ m_i (σ(s_i + b) − y_i)."""
+    return mass @ (structure.marginals(scores + b)[:, 0] - y)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 100.0, 1e3])
+@pytest.mark.parametrize("shift", [0.0, 3.0, -1500.0, 1e5, -1e8])
+@pytest.mark.parametrize("rare", [0.5, 1e-3])
+def test_the_offset_balances_targets_and_marginals(spread, shift, rare):
+    rng = np.random.default_rng(0)
+    scores = shift + spread * rng.normal(size=50)
+    y = (rng.uniform(size=50) < 0.5).astype(float)
+    mass = np.where(y == 1.0, rare, 1.0)
+    mass /= mass.sum()
+    for start in (0.0, -shift, 20.0):
+        b = structure.offset(scores, y, mass, start)
+        # The best b is known to an ulp of its size, and the balance no better than that.
+        assert abs(balance(scores, y, mass, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
+
+
+def test_tilting_makes_mu_feasible_and_keeps_a_feasible_one():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=20)
+    mu, y, mass = np.column_stack([p, 1.0 - p]), (rng.uniform(size=20) < 0.3).astype(float), np.full(20, 0.05)
+    delta, tilted = structure.tilt(mu, y, mass)
+    assert abs(mass @ (y - tilted[:, 0])) <= 1e-14
+    np.testing.assert_allclose(tilted[:, 0] / tilted[:, 1], np.exp(delta) * mu[:, 0] / mu[:, 1])
+    again, same = structure.tilt(tilted, y, mass)
+    assert abs(again) <= 1e-12
+    np.testing.assert_allclose(same, tilted, rtol=1e-11)
+    _, border = structure.tilt(np.column_stack([y, 1.0 - y]), y, mass)
+    assert np.isfinite(border).all() and abs(mass @ (y - border[:, 0])) <= 1e-14
+
+
+# ---- block kernels, from Python and from compiled code
+
+
+@pytest.fixture(params=[False, True], ids=["", "free"])
+def problem(request):
+    X, y = base("sparse")
+    y = np.where(np.arange(len(y)) % 5 == 0, 0.25, y)
+    return problems.binary(X, y, C=2.0, fit_intercept=request.param)
+
+
+@njit
+def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u, free):
+    kernels.block_scores(blocks, i, v, s)
+    kernels.block_target(blocks, i, y)
+    kernels.block_cost(blocks, i, cost)
+    log_z = kernels.block_marginals(blocks, i, s, marginals)
+    top = kernels.block_argmax(blocks, i, s, argmax)
+    kernels.block_move(blocks, i, 0.7, delta, s, moved)
+    kernels.block_add(blocks, i, 0.7, delta, u)
+    kernels.block_add_free(blocks, i, 0.7, delta, free)
+    return (
+        log_z,
+        top,
+        kernels.block_squared_norm(blocks, i, delta),
+        kernels.block_radius(blocks, i),
+        kernels.block_entropy(blocks, i, mu),
+        kernels.block_kl(blocks, i, mu, s),
+        kernels.block_entropy_slopes(blocks, i, mu, delta, 0.5),
+    )
+
+
+def test_block_kernels_equal_the_batch_methods(problem):
+    """Called by Python, compiled, and as whole-array methods: three ways to the same numbers."""
+    rng = np.random.default_rng(2)
+    w, b = rng.normal(size=problem.dim), 0.3 if problem.free else 0.0
+    v, d = problem.design.augment(w, b), problem.dim
+    scores = problem.design.scores(w) + b
+    X = problem.design.rows
+    for i in range(problem.n):
+        p = rng.uniform(0.05, 0.95)
+        mu, delta = np.array([p, 1.0 - p]), np.array([0.1, -0.1])
+        results, buffers = [], []
+        for function in (call_all, call_all.py_func):
+            arrays = [np.zeros(2) for _ in range(6)] + [np.zeros(v.size), np.zeros(v.size)]
+            plain = problem.blocks
+            if function is not call_all:  # NumPy's unsigned scalars do not index a range
+                rows = X._replace(indptr=X.indptr.view(np.int64), indices=X.indices.view(np.int32))
+                plain = problem.blocks._replace(rows=rows)
+            results.append(function(plain, i, v, mu, delta, *arrays))
+            buffers.append(arrays)
+        for compiled, interpreted in zip(buffers[0], buffers[1], strict=True):
+            np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-14)
+        for compiled, interpreted in zip(results[0], results[1], strict=True):
+            np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-14)
+
+        s, y, cost, marginals, argmax, moved, u, free = buffers[0]
+        log_z, top, squared, radius, entropy, kl, slopes = results[0]
+        row = np.zeros(d)
+        from_rows(X, i, row)
+        np.testing.assert_allclose(s, [scores[i], 0.0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(y, [problem.examples.y[i], 1.0 - problem.examples.y[i]])
+        np.testing.assert_allclose(cost, y[::-1])
+        np.testing.assert_allclose(marginals, problem.structure.marginals(scores[i : i + 1])[0], rtol=1e-11)
+        assert log_z == pytest.approx(brute.log_partition(scores[i]), rel=1e-12)
+        assert top == pytest.approx(max(scores[i], 0.0))
+        np.testing.assert_array_equal(argmax, [1.0, 0.0] if scores[i] > 0.0 else [0.0, 1.0])
+        features = row - problem.design.centre
+        assert radius == pytest.approx(features @ features, rel=1e-10, abs=1e-14)
+        assert squared == pytest.approx(0.01 * radius)
+        assert moved[0] - s[0] == pytest.approx(0.07 * (radius + problem.free), rel=1e-9, abs=1e-13)
+        change, _ = problem.design.weights(u)
+        np.testing.assert_allclose(change, 0.07 * features, atol=1e-14)
+        assert free[d] == (pytest.approx(0.07) if problem.free else 0.0)
+        assert entropy == pytest.approx(brute.entropy(mu))
+        assert kl == pytest.approx(brute.kl(mu, scores[i]), rel=1e-9, abs=1e-14)
+        middle = mu + 0.5 * delta
+        assert slopes[0] == pytest.approx(-delta @ np.log(middle))
+        assert slopes[1] == pytest.approx(-(delta**2) @ (1.0 / middle))
+
+
+def from_rows(rows, i, out):
+    start, stop = int(rows.indptr[i]), int(rows.indptr[i + 1])
+    out[rows.indices[start:stop]] = rows.data[start:stop]
+
+
+def test_the_argmax_of_a_tie_is_one_output():
+    problem = problems.binary(np.eye(2), [0.0, 1.0])
+    for i, s in enumerate(([0.0, 0.0], [1.0, 1.0])):
+        mu = np.empty(2)
+        assert kernels.block_argmax(problem.blocks, i, np.array(s), mu) == s[0]
+        assert sorted(mu) == [0.0, 1.0]
+
+
+def test_cost_augmented_argmax_is_the_vertex_of_the_hinge_loss(problem):
+    if problem.free:
+        pytest.skip("the hinge loss has no free offset")
+    hinge = problems.binary(*base("sparse"), loss="hinge")
+    w = np.random.default_rng(3).normal(size=hinge.dim)
+    s, cost, mu = np.empty(2), np.empty(2), np.empty(2)
+    for i, (score, y) in enumerate(zip(hinge.design.scores(w), hinge.examples.y, strict=True)):
+        kernels.block_scores(hinge.blocks, i, hinge.design.augment(w), s)
+        kernels.block_cost(hinge.blocks, i, cost)
+        top = kernels.block_argmax(hinge.blocks, i, s + cost, mu)
+        assert top - (score if y == 1.0 else 0.0) == pytest.approx(brute.hinge_loss(score, y))
+
+
+def test_catching_up_pays_the_postponed_part_of_the_examples_weights_only():
+    problem = problems.binary(*base("sparse"))
+    v, g = np.arange(float(problem.dim + 3)), np.ones(problem.dim + 3)
+    seen, drift = np.zeros(problem.dim + 3, dtype=np.int64), np.array([0.0, 0.5, 2.0])
+    before = v.copy()
+    kernels.block_catch_up(problem.blocks, 3, 2, drift, g, seen, v)
+    rows = problem.examples.rows
+    mine = rows.indices[int(rows.indptr[3]) : int(rows.indptr[4])]
+    expected = before.copy()
+    expected[mine] -= 2.0
+    np.testing.assert_array_equal(v, expected)
+    assert set(np.flatnonzero(seen)) == set(mine.tolist())
