@@ -1,6 +1,6 @@
 """Slow and obvious: the outputs of an example listed one by one, and the objectives from their formulas."""
 
-from math import exp, fsum, inf, log
+from math import exp, fsum, inf, log, log1p
 
 import numpy as np
 
@@ -13,11 +13,8 @@ def outputs(s):
 
 
 def log_partition(s):
-    scores = outputs(s)
-    top = max(scores)
-    rest = fsum(exp(score - top) for score in scores) - 1.0
-    # log(1 + rest) loses digits where rest is small; its series does not.
-    return top + (log(1.0 + rest) if rest > 1e-8 else rest - rest * rest / 2.0)
+    *others, top = sorted(outputs(s))
+    return top + log1p(fsum(exp(score - top) for score in others))
 
 
 def log_marginals(s):

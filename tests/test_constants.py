@@ -36,9 +36,8 @@ def test_our_optimum_minimises_the_objective_of_the_other_tool(name, weighted):
     X, y = base("dense")
     rng = np.random.default_rng(0)
     v = rng.integers(1, 4, size=len(y)).astype(float) if weighted else np.ones(len(y))
-    w = solve(
-        problems.binary(X, y, sample_weight=v if weighted else None, **{name: value}), "newton", tol=1e-13
-    ).w
+    problem = problems.binary(X, y, sample_weight=v if weighted else None, **{name: value})
+    w = solve(problem, "newton", tol=1e-13).w
     dense = Dense(X, y, 0.0)
 
     def theirs(w):

@@ -100,14 +100,14 @@ def test_transpose_and_take(rows):
 def test_row_kernels_against_dense_arithmetic(rows):
     w, r = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.5, 2.0, -1.0, 0.0])
     out = np.empty(4)
-    _sparse.dot_rows(rows, w, out)
+    _sparse.dot_rows(rows, 0, 4, w, out)
     np.testing.assert_allclose(out, DENSE @ w, rtol=1e-15)
     assert _sparse.row_dot(rows, 2, w) == pytest.approx(DENSE[2] @ w)
     moved = w.copy()
     _sparse.row_add(rows, 2, -0.5, moved)
     np.testing.assert_allclose(moved, w - 0.5 * DENSE[2])
     moved = w.copy()
-    _sparse.add_rows(rows, r, moved)
+    _sparse.add_rows(rows, 0, 4, r, moved)
     np.testing.assert_allclose(moved, w + DENSE.T @ r)
     np.testing.assert_allclose(_sparse.squared_norms(rows), (DENSE**2).sum(axis=1))
     np.testing.assert_allclose(_sparse.row_sums(rows), DENSE.sum(axis=1))
@@ -134,11 +134,36 @@ def test_the_gram_matrix_is_the_same_both_ways(density):
     design = Design(_sparse.as_rows(X), np.full(40, 1 / 40), centred=False)
     expected = X.toarray().T @ (weights[:, None] * X.toarray())
     out = np.zeros((30, 30))
-    _sparse.weighted_gram(design.rows, weights, out)
+    _sparse.weighted_gram(design.rows, 0, 40, weights, out)
     np.testing.assert_allclose(np.triu(out), np.triu(expected), atol=1e-14)
     assert not np.tril(out, -1).any()
     np.testing.assert_allclose(design._gram_by_blocks(weights), expected, atol=1e-14)
     np.testing.assert_allclose(design.gram(weights), expected, atol=1e-14)
+
+
+def test_a_part_of_the_rows_is_only_that_part():
+    rows = _sparse.as_rows(DENSE)
+    w, out = np.array([1.0, -2.0, 0.5, 3.0]), np.full(4, 7.0)
+    _sparse.dot_rows(rows, 1, 3, w, out)
+    np.testing.assert_allclose(out, [7.0, 0.0, DENSE[2] @ w, 7.0])
+    moved = np.zeros(4)
+    _sparse.add_rows(rows, 2, 4, np.ones(4), moved)
+    np.testing.assert_allclose(moved, DENSE[2] + DENSE[3])
+
+
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
+    """Large sums are split in a fixed number of parts, whoever adds them up."""
+    monkeypatch.setattr("fenchel.design.LARGE", 1)
+    X = sp.random(101, 30, density=0.2, format="csr", random_state=np.random.default_rng(3))
+    rng = np.random.default_rng(4)
+    w, r, mass = rng.normal(size=30), rng.uniform(size=101), np.full(101, 1 / 101)
+    one, two = (Design(_sparse.as_rows(X), mass, centred=True, threads=k) for k in (1, 2))
+    np.testing.assert_array_equal(one.scores(w), two.scores(w))
+    np.testing.assert_array_equal(one.adjoint(r), two.adjoint(r))
+    np.testing.assert_array_equal(one.gram(r), two.gram(r))
+    np.testing.assert_allclose(two.scores(w), X @ w, atol=1e-13)
+    np.testing.assert_allclose(two.adjoint(r), X.T @ r, atol=1e-13)
+    np.testing.assert_allclose(two.gram(r), (X.T @ sp.diags(r) @ X).toarray(), atol=1e-13)
 
 
 @njit
@@ -148,9 +173,8 @@ def touch_all(rows):
 
 
 def test_prefetching_changes_nothing():
-    rows = _sparse.as_rows(
-        sp.random(50, 200, density=0.3, format="csr", random_state=np.random.default_rng(2))
-    )
+    X = sp.random(50, 200, density=0.3, format="csr", random_state=np.random.default_rng(2))
+    rows = _sparse.as_rows(X)
     before = [np.copy(part) for part in rows[:3]]
     touch_all(rows)
     touch_all(_sparse.as_rows(np.zeros((3, 0))))
@@ -163,5 +187,5 @@ def test_an_empty_matrix_has_empty_rows(shape):
     rows = _sparse.as_rows(np.zeros(shape))
     assert rows.shape == shape and rows.nnz == 0
     out = np.ones(shape[0])
-    _sparse.dot_rows(rows, np.ones(shape[1]), out)
+    _sparse.dot_rows(rows, 0, shape[0], np.ones(shape[1]), out)
     np.testing.assert_array_equal(out, np.zeros(shape[0]))

@@ -62,9 +62,8 @@ def test_hinge_gaps_against_enumeration(p):
         for s in SCORES:
             augmented = [a + c for a, c in zip(brute.outputs(s), brute.costs(y), strict=True)]
             expected.append(brute.argmax(augmented)[1] - np.dot(augmented, [p, 1.0 - p]))
-        np.testing.assert_allclose(
-            structure.hinge_gaps(SCORES, np.full(SCORES.size, y), mu), expected, atol=1e-13
-        )
+        gaps = structure.hinge_gaps(SCORES, np.full(SCORES.size, y), mu)
+        np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
 def test_marginals_are_the_derivative_of_the_log_partition():

@@ -23,7 +23,7 @@ INPUT_ERRORS = (
 # What the library says in Python's words: the same for one who has only options to turn.
 WORDS = (
     (re.compile(r"\(use zero_based=True\)"), "(use --zero-based)"),
-    (re.compile(r"\(n_features=(\d+)\)"), r"(the number of features of the model)"),
+    (re.compile(r"\(n_features=\d+\)"), "(all the model has; train with --features N for more)"),
     (re.compile(r"\b(max_seconds|intercept_scaling)="), lambda found: f"--{found[1].replace('_', '-')} "),
     (re.compile(r"\bmax_iter="), "--max-passes "),
 )

@@ -82,7 +82,7 @@ seed = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Seed of the random order; the same seed gives the same model.",
+    help="Seed of the random order of examples or features.",
 )
 threads = click.option(
     "--threads",

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import contextmanager
-from math import isfinite, log
+from math import inf, isfinite, log
 
 from fenchel.report.series import distances, measure
 
@@ -39,10 +39,11 @@ def bar_is_shown(quiet: bool) -> bool:
 
 def fraction_done(distance: list[float], tol: float) -> float:
     """How far the distance fell from the first towards tol, between 0 and 1, on a logarithmic scale."""
-    first, best = distance[0], min(distance)
+    known = [number for number in distance if isfinite(number)]
+    first, best = known[0] if known else inf, min(known, default=inf)
     if best <= tol:
         return 1.0
-    if not isfinite(first) or tol <= 0.0:
+    if not known or tol <= 0.0:
         return 0.0
     return log(first / best) / log(first / tol)
 

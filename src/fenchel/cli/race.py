@@ -140,7 +140,7 @@ def _plot(folder, results, tol):
         with writing(path):
             plot_race([result.trace for result in results.values()], path, tol)
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         say("no plot: matplotlib is missing; pip install 'fenchel[report]' brings it")
 

@@ -1,0 +1,89 @@
+"""A room imports only rooms to its left, and importing the package loads nothing heavy."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
+
+# Each room may import from its own level and from those before it.
+LEVELS = [
+    {"_math", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "trace"},
+    {"structures"},
+    {"design", "losses", "regularizers"},
+    {"problem"},
+    {"problems", "solvers", "solve"},
+    {"estimators"},
+    {"cli"},
+]
+ANYWHERE = {"__init__", "__main__"}  # the package's own names, fetched on first use
+BESIDE = {  # rooms beside the line, and all they may import
+    "io": LEVELS[0] | {"io"},
+    "report": {"trace", "io", "report"},
+}
+READERS = {"estimators", "cli"}  # who may import the rooms beside the line
+
+
+def room_of(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0]
+
+
+def imported_rooms(path):
+    """Rooms of the package that a file imports anywhere in its text, functions included."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: a relative import"
+            if node.module == "fenchel":
+                rooms |= {alias.name for alias in node.names if alias.name != "__version__"}
+            elif (node.module or "").startswith("fenchel."):
+                rooms.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            rooms |= {a.name.split(".")[1] for a in node.names if a.name.startswith("fenchel.")}
+    return rooms
+
+
+def allowed_for(room):
+    if room in BESIDE:
+        return BESIDE[room]
+    level = next((k for k, rooms in enumerate(LEVELS) if room in rooms), None)
+    assert level is not None, f"{room} is a room without a place; give it one in tests/test_layers.py"
+    own = set().union(*LEVELS[: level + 1])
+    return own | set(BESIDE) if room in READERS else own
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if room_of(path) not in ANYWHERE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_room_imports_only_rooms_to_its_left(path):
+    room = room_of(path)
+    wrong = imported_rooms(path) - allowed_for(room)
+    assert not wrong, f"{room} imports {', '.join(sorted(wrong))}"
+
+
+def modules_after(program):
+    """The top-level modules loaded by a program in a fresh interpreter."""
+    program += "\nimport json, sys\nprint(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(finished.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = {"numba", "scipy", "sklearn", "numpy", "matplotlib", "plotly", "pandas"}
+    assert not heavy & modules_after("import fenchel; fenchel.__version__; dir(fenchel)")
+
+
+def test_listing_the_solvers_compiles_nothing():
+    program = "from fenchel.solvers import SOLVERS; assert len(list(SOLVERS)) >= 18"
+    assert not {"numba", "scipy", "sklearn"} & modules_after(program)
+
+
+def test_a_trace_can_be_read_without_the_kernels():
+    heavy = {"numba", "scipy", "sklearn", "numpy"}
+    assert not heavy & modules_after("import fenchel.trace, fenchel.constants")

@@ -1,0 +1,313 @@
+"""P, D, their derivatives and certificates: against formulas, central differences and each other."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from brute import Dense
+from fenchel import problems
+from fenchel.problem import solve_positive
+from matrix import Case, base
+
+RNG = np.random.default_rng
+WEIGHTS = RNG(7).integers(1, 5, size=48).astype(float)
+
+
+def setting(kind, free=False, weighted=False, soft=False):
+    X, y = base(kind)
+    y = RNG(1).uniform(size=len(y)) if soft else y
+    return Case("", X, y, 2.0, free, WEIGHTS if weighted else None)
+
+
+SETTINGS = {
+    f"{kind}{'-free' * free}{'-weights' * weighted}{'-soft' * soft}": (kind, free, weighted, soft)
+    for kind in ("dense", "sparse")
+    for free in (False, True)
+    for weighted in (False, True)
+    for soft in (False, True)
+}
+
+
+@pytest.fixture(params=SETTINGS)
+def case(request):
+    return setting(*SETTINGS[request.param])
+
+
+def differences(function, w, step=1e-5):
+    """Central differences of a function of w, entry by entry."""
+    return np.array([(function(w + step * e) - function(w - step * e)) / (2 * step) for e in np.eye(len(w))])
+
+
+def feasible(case, mu):
+    """μ moved to where the free offset's constraint holds."""
+    problem = case.problem()
+    return problem.structure.tilt(mu, problem.examples.y, problem.examples.mass)[1] if case.free else mu
+
+
+def random_mu(n, seed):
+    p = RNG(seed).uniform(size=n)
+    return np.column_stack([p, 1.0 - p])
+
+
+def test_value_and_offset_against_the_formula(case):
+    problem, dense = case.problem(), case.dense()
+    w = RNG(2).normal(size=problem.dim)
+    value, b = problem.value_at(w)
+    assert value == pytest.approx(dense.primal(w, b), rel=1e-13)
+    given = 0.7 * case.free
+    assert problem.value_at(w, given) == (pytest.approx(dense.primal(w, given), rel=1e-13), given)
+    if case.free:
+        assert value < min(dense.primal(w, b + 1e-3), dense.primal(w, b - 1e-3))
+        assert abs(dense.gradient(w, b)[1]) <= 1e-14
+    else:
+        assert b == 0.0
+
+
+def test_gradient_against_the_formula_and_central_differences(case):
+    problem, dense = case.problem(), case.dense()
+    w = RNG(3).normal(size=problem.dim)
+    now = problem.evaluate(w)
+    assert now.value == pytest.approx(dense.primal(w, now.b), rel=1e-13)
+    np.testing.assert_allclose(now.gradient, dense.gradient(w, now.b)[0], atol=1e-14)
+    np.testing.assert_allclose(now.gradient, differences(lambda u: problem.value_at(u)[0], w), atol=1e-9)
+    assert now.gradient_norm == pytest.approx(np.linalg.norm(now.gradient))
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5])
+def test_gradient_at_scores_of_a_thousand(scale):
+    """Every quantity stays finite, and the gradient is that of a sum of flat pieces."""
+    case = setting("dense")
+    problem = case.problem()
+    w = scale * RNG(4).normal(size=problem.dim)
+    assert np.abs(problem.design.scores(w)).max() >= 0.3 * scale
+    now = problem.evaluate(w)
+    slopes = differences(lambda u: problem.value_at(u)[0], w, step=1e-4)
+    np.testing.assert_allclose(now.gradient, slopes, rtol=1e-4, atol=1e-12 * now.value / 1e-4)
+
+
+def test_hessian_product_against_differences_of_the_gradient(case):
+    problem = case.problem()
+    w, direction = RNG(5).normal(size=(2, problem.dim))
+    step = 1e-5
+    ahead, behind = (problem.evaluate(w + sign * step * direction).gradient for sign in (1.0, -1.0))
+    product = problem.hessian_product(problem.evaluate(w), direction)
+    np.testing.assert_allclose(product, (ahead - behind) / (2 * step), atol=1e-8)
+
+
+def test_quadratic_equals_the_dense_formula_and_the_hessian_product(case):
+    problem, dense = case.problem(), case.dense()
+    now = problem.evaluate(RNG(6).normal(size=problem.dim))
+    weights = problem.examples.mass * problem.structure.covariance(now.mu)
+    X = dense.X - (weights @ dense.X / weights.sum() if case.free else 0.0)
+    matrix = problem.quadratic(weights)
+    np.testing.assert_allclose(matrix, (X.T * weights) @ X + case.lam * np.eye(problem.dim), atol=1e-14)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-16)
+    direction = RNG(7).normal(size=problem.dim)
+    np.testing.assert_allclose(matrix @ direction, problem.hessian_product(now, direction), atol=1e-13)
+
+
+def test_empirical_features(case):
+    dense = case.dense()
+    np.testing.assert_allclose(case.problem().empirical, dense.X.T @ (dense.mass * dense.y), atol=1e-15)
+
+
+# ---- the dual
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_of_mu_and_dual_against_the_formula(case, seed):
+    problem, dense, mu = case.problem(), case.dense(), random_mu(48, seed)
+    np.testing.assert_allclose(problem.weights_of(mu), dense.weights(mu), atol=1e-13)
+    assert problem.dual(mu) == pytest.approx(dense.dual(mu), rel=1e-12)
+    assert problem.dual(mu, problem.weights_of(mu)) == problem.dual(mu)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weak_duality_for_random_points(case, seed):
+    """P(w, b) ≥ D(μ) for any w, b and any feasible μ."""
+    dense = case.dense()
+    mu = feasible(case, random_mu(48, seed))
+    best, _, _ = dense.optimum()
+    assert dense.dual(mu) <= best
+    assert case.problem().dual(mu) <= case.problem().value_at(RNG(seed).normal(size=dense.X.shape[1]))[0]
+
+
+def test_strong_duality_at_the_optimum(case):
+    dense = case.dense()
+    best, w, b = dense.optimum()
+    mu = case.problem().structure.marginals(dense.X @ w + b)
+    assert dense.dual(mu) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dual_point_is_feasible_and_its_gap_agrees_with_the_difference(case, seed):
+    problem, dense = case.problem(), case.dense()
+    mu = random_mu(48, seed)
+    point = problem.dual_point(mu)
+    moved = feasible(case, mu)
+    if case.free:
+        assert abs(dense.mass @ (dense.y - moved[:, 0])) <= 1e-14
+    np.testing.assert_allclose(point.w, dense.weights(moved), atol=1e-12)
+    assert point.primal == pytest.approx(dense.primal(point.w, point.b), rel=1e-12)
+    assert point.dual == pytest.approx(dense.dual(moved), rel=1e-10, abs=1e-10 * point.primal)
+    assert point.primal >= point.dual
+    assert point.gap == pytest.approx(dense.primal(point.w, point.b) - dense.dual(moved), rel=1e-9)
+
+
+def test_primal_point_gap_computed_two_ways_agrees(case):
+    """‖∇P‖²/(2λ) = P(w) − D(marginals at w)."""
+    problem, dense = case.problem(), case.dense()
+    w = RNG(8).normal(size=problem.dim)
+    point = problem.primal_point(w)
+    mu = problem.structure.marginals(dense.X @ w + point.b)
+    assert point.gap == pytest.approx(dense.primal(w, point.b) - dense.dual(mu), rel=1e-9)
+    assert point.dual == pytest.approx(dense.dual(mu), rel=1e-9, abs=1e-12)
+    assert point.gradient_norm == pytest.approx(np.linalg.norm(dense.gradient(w, point.b)[0]))
+
+
+def test_mixed_point_takes_one_bound_from_each():
+    case = setting("dense")
+    problem, dense, mu = case.problem(), case.dense(), random_mu(48, 0)
+    w = RNG(9).normal(size=problem.dim)
+    point = problem.mixed_point(w, mu)
+    assert point.primal == pytest.approx(dense.primal(w)) and point.dual == pytest.approx(dense.dual(mu))
+    assert point.gap == pytest.approx(point.primal - point.dual)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hinge_dual_against_the_formula(seed):
+    X, y = base("sparse")
+    problem, dense = problems.binary(X, y, loss="hinge", lam=0.1), Dense(X, y, 0.1, hinge=True)
+    mu = random_mu(48, seed)
+    point = problem.dual_point(mu)
+    assert point.primal == pytest.approx(dense.primal(dense.weights(mu)), rel=1e-12)
+    assert point.dual == pytest.approx(dense.dual(mu), rel=1e-10, abs=1e-12)
+    assert point.gap >= 0.0
+    w = RNG(seed).normal(size=X.shape[1])
+    assert problem.value_at(w)[0] == pytest.approx(dense.primal(w), rel=1e-13)
+
+
+# ---- the augmented vector
+
+
+def test_augmented_vectors_round_trip(case):
+    problem = case.problem()
+    w, b = RNG(10).normal(size=problem.dim), 0.4 if case.free else 0.0
+    found, offset = problem.design.weights(problem.design.augment(w, b))
+    np.testing.assert_allclose(found, w, atol=1e-14)
+    assert offset == pytest.approx(b, abs=1e-14)
+
+
+def test_augmented_of_mu_holds_the_centred_weights(case):
+    """For any μ the weights are those of centred features; for a feasible one they are w(μ)."""
+    problem, dense = case.problem(), case.dense()
+    mu = random_mu(48, 11)
+    centred = dense.X - (dense.mass @ dense.X if case.free else 0.0)
+    v = problem.augmented_of(mu, 0.0)
+    w = centred.T @ (dense.mass * (dense.y - mu[:, 0])) / case.lam
+    np.testing.assert_allclose(problem.design.weights(v)[0], w, atol=1e-12)
+    assert v[-1] == pytest.approx(problem.design.centre @ v[: problem.dim])
+    mu = feasible(case, mu)
+    v = problem.augmented_of(mu, 0.0)
+    np.testing.assert_allclose(problem.design.weights(v)[0], problem.weights_of(mu), atol=1e-12)
+
+
+# ---- problems from arrays
+
+
+def test_labels_in_any_of_their_spellings_make_the_same_problem():
+    X, y = base("dense")
+    expected = problems.binary(X, y)
+    for labels in (2.0 * y - 1.0, y.astype(int), y.astype(bool), (2 * y - 1).astype(np.int8), y.tolist()):
+        np.testing.assert_array_equal(problems.binary(X, labels).examples.y, expected.examples.y)
+
+
+def test_dense_and_sparse_make_the_same_problem():
+    X, y = base("sparse")
+    w = RNG(12).normal(size=X.shape[1])
+    kinds = (sp.csr_matrix, sp.csc_matrix, sp.coo_matrix)
+    values = {problems.binary(kind(X), y).value_at(w)[0] for kind in kinds}
+    assert values == {problems.binary(X.toarray(), y).value_at(w)[0]}
+
+
+def test_rows_of_weight_zero_are_dropped():
+    X, y = base("dense")
+    weight = np.where(np.arange(48) % 3 == 0, 0.0, 2.0)
+    kept = problems.binary(X[weight > 0], y[weight > 0], C=2.0)
+    dropped = problems.binary(X, y, C=1.0, sample_weight=weight)
+    assert dropped.n == kept.n and dropped.lam == pytest.approx(kept.lam)
+    np.testing.assert_allclose(dropped.examples.mass, kept.examples.mass)
+
+
+def test_the_constant_feature_is_one_more_penalised_weight():
+    for kind in ("dense", "sparse"):
+        X, y = base(kind)
+        problem = problems.binary(X, y, fit_intercept=True, intercept_scaling=3.0)
+        w = RNG(13).normal(size=X.shape[1] + 1)
+        wide = np.hstack([X.toarray() if sp.issparse(X) else X, np.full((48, 1), 3.0)])
+        assert not problem.free
+        assert problem.value_at(w)[0] == pytest.approx(Dense(wide, y, problem.lam).primal(w), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"loss": "squared"}, "unknown loss 'squared'; there are log, hinge"),
+        ({"y": np.ones(47)}, "X has 48 rows but y has 47 entries"),
+        ({"y": np.ones((48, 1))}, r"y has shape \(48, 1\), expected one label per row"),
+        ({"y": np.full(48, 2.0)}, "y must hold labels 0/1 or −1/\\+1, or probabilities"),
+        ({"y": np.full(48, np.nan)}, "y must hold labels"),
+        ({"y": np.full(48, 0.5), "loss": "hinge"}, "takes labels, not probabilities"),
+        ({"y": np.ones(48)}, "only one class has examples"),
+        ({"y": np.zeros(48)}, "only one class has examples"),
+        ({"X": np.zeros((0, 3)), "y": np.zeros(0)}, "X has no rows"),
+        ({"sample_weight": np.ones(3)}, r"sample_weight has shape \(3,\), expected \(48,\)"),
+        ({"sample_weight": np.full(48, np.nan)}, "NaN or infinity"),
+        ({"sample_weight": -np.ones(48)}, r"sample_weight\[0\] is negative"),
+        ({"sample_weight": np.zeros(48)}, "zero everywhere"),
+        ({"fit_intercept": True, "intercept_scaling": 0.0}, "intercept_scaling=0 must be a positive"),
+        ({"C": 1.0, "lam": 1.0}, "exactly one constant"),
+    ],
+    ids=str,
+)
+def test_errors_name_the_offender(change, message):
+    X, y = base("dense")
+    with pytest.raises(ValueError, match=message):
+        problems.binary(**{"X": X, "y": y} | change)
+
+
+def test_a_class_left_without_weight_is_an_error():
+    X, y = base("dense")
+    with pytest.raises(ValueError, match="only one class has examples of positive weight"):
+        problems.binary(X, y, sample_weight=y)
+
+
+def test_a_problem_says_what_it_is():
+    assert str(setting("sparse", free=True).problem()) == (
+        "binary log, n = 48, d = 60, 288 non-zeros, λ = 0.0104167, free intercept"
+    )
+
+
+# ---- the linear system of the Newton steps
+
+
+def test_solve_positive_keeps_its_digits_on_bad_scales():
+    rng = RNG(14)
+    A = rng.normal(size=(30, 6))
+    scale = 10.0 ** np.arange(-9.0, 9.0, 3.0)
+    matrix, x = (A.T @ A) * np.outer(scale, scale), rng.normal(size=6) / scale
+    np.testing.assert_allclose(solve_positive(matrix, matrix @ x), x, rtol=1e-9)
+
+
+def test_solve_positive_of_a_singular_matrix_is_a_solution():
+    A = RNG(15).normal(size=(3, 6))
+    matrix = A.T @ A
+    matrix[:, 2] = matrix[2, :] = 0.0
+    rhs = matrix @ np.ones(6)
+    np.testing.assert_allclose(matrix @ solve_positive(matrix, rhs), rhs, atol=1e-10)
+
+
+def test_matrices_that_cannot_fit_are_refused_with_their_size(monkeypatch):
+    monkeypatch.setattr("fenchel._memory.available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"a 10 × 10 matrix needs .* use a solver without one: lbfgs"):
+        setting("dense").problem().quadratic(np.ones(48))

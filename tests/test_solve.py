@@ -1,0 +1,351 @@
+"""The loop: when it ends, what it returns, what it calls, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from math import inf, isfinite, isnan, nan
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel import problems, solvers
+from fenchel.solve import Stop, solve
+from fenchel.solvers import SOLVERS
+from fenchel.solvers.base import Start
+from fenchel.trace import Certificate, Row, Status, Trace
+from matrix import cases, optimum
+
+CASES = {case.name: case for case in cases()}
+CASE = CASES["sparse-C=1"]
+BEST = optimum(CASE.name)[0]
+
+
+def check(certificate):
+    """True of the returned model, whatever ended the run."""
+    assert certificate.dual <= BEST * (1 + 1e-12) and certificate.primal >= BEST * (1 - 1e-12)
+    assert certificate.primal - BEST <= certificate.gap + 1e-12 * BEST
+
+
+# ---- when it ends
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_max_passes_ends_the_run(solver):
+    result = solve(CASE.problem(), solver, tol=0.0, max_passes=20)
+    assert result.status in {Status.MAX_PASSES, Status.STALLED}
+    longest = 2 * CASE.problem().n if solver == "tron" else 40  # a step of tron is one system of equations
+    assert result.certificate.passes <= 20 + longest
+    assert result.status is Status.STALLED or result.certificate.passes >= 20
+    check(result.certificate)
+
+
+def test_no_passes_at_all_is_the_start():
+    result = solve(CASE.problem(), "newton", tol=0.0, max_passes=0)
+    assert result.status is Status.MAX_PASSES and not result.w.any()
+    assert len(result.trace) == 1
+    check(result.certificate)
+
+
+@pytest.mark.parametrize("solver", ["newton", "cd-dual", "sgd"])
+def test_max_seconds_ends_the_run(solver):
+    result = solve(CASE.problem(), solver, tol=0.0, max_passes=inf, max_seconds=0.0)
+    assert result.status is Status.MAX_SECONDS
+    check(result.certificate)
+    assert "time limit" in str(result.certificate)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_tolerance_of_zero_ends_cleanly(solver):
+    """Batch solvers notice that rounding stops them, the others run to their limit; none claims more."""
+    result = solve(CASE.problem(), solver, tol=0.0, max_passes=3000)
+    assert result.status in {Status.STALLED, Status.MAX_PASSES} or result.certificate.gap == 0.0
+    check(result.certificate)
+    if solver in {"newton", "tron", "lbfgs", "cd-dual", "cd-primal"}:
+        assert result.certificate.relative_gap <= 1e-13
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
+def test_converged_means_within_the_tolerance(tol):
+    result = solve(CASE.problem(), "lbfgs", tol=tol)
+    assert result.status is Status.CONVERGED and result.certificate.converged
+    assert result.certificate.relative_gap <= tol
+    assert all(row.gap > tol * row.primal for row in result.trace.rows[:-1])
+
+
+@pytest.mark.parametrize("name", ["tol", "max_passes", "max_seconds"])
+@pytest.mark.parametrize("value", [-1.0, nan])
+def test_limits_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name}=.* at least 0"):
+        Stop(**{name: value})
+    with pytest.raises(ValueError, match=f"{name}=.* at least 0"):
+        solve(CASE.problem(), "newton", **{name: value})
+
+
+# ---- Ctrl-C
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cd-dual", "sdca", "sgd", "gis"])
+@pytest.mark.parametrize("row", [1, 3])
+def test_an_interrupt_in_a_callback_returns_the_best_model(solver, row):
+    interrupted = []
+
+    def press(trace):
+        if len(trace) == row and not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+
+    result = solve(CASE.problem(), solver, tol=1e-12, check_every=1, callbacks=[press])
+    assert result.status is Status.INTERRUPTED and interrupted
+    check(result.certificate)
+    assert result.certificate.primal == min(result.trace.column("primal"))
+    assert result.certificate.primal == pytest.approx(CASE.dense().primal(result.w, result.b), rel=1e-12)
+    assert str(result.certificate).startswith("interrupted: objective")
+
+
+def test_a_callback_that_keeps_interrupting_ends_the_run_too():
+    def press(trace):
+        raise KeyboardInterrupt
+
+    result = solve(CASE.problem(), "lbfgs", callbacks=[press])
+    assert result.status is Status.INTERRUPTED
+    check(result.certificate)
+
+
+@pytest.mark.parametrize("solver", ["newton", "cd-dual", "sdca", "eg", "sgd", "sag", "scgis"])
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_an_interrupt_inside_a_step_returns_the_best_model(solver, at, monkeypatch):
+    method = solvers.make(solver)
+    steps, step = [], type(method).step
+
+    def interrupted(self, problem, state):
+        steps.append(True)
+        if len(steps) > at:
+            raise KeyboardInterrupt
+        step(self, problem, state)
+
+    monkeypatch.setattr(type(method), "step", interrupted)
+    result = solve(CASE.problem(), method, tol=1e-14)
+    assert result.status is Status.INTERRUPTED and len(steps) == at + 1
+    assert result.certificate.primal == pytest.approx(CASE.dense().primal(result.w, result.b), rel=1e-12)
+    check(result.certificate)
+
+
+def test_other_exceptions_are_not_swallowed():
+    def fail(trace):
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError, match="disk full"):
+        solve(CASE.problem(), "newton", callbacks=[fail])
+
+
+# ---- what it calls
+
+
+def test_callbacks_see_the_trace_grow():
+    lengths, others = [], []
+    callbacks = [lambda trace: lengths.append(len(trace)), lambda trace: others.append(trace[-1])]
+    result = solve(CASE.problem(), "lbfgs", tol=1e-6, callbacks=callbacks)
+    assert lengths == list(range(1, len(result.trace) + 1))
+    assert others == result.trace.rows
+
+
+def test_validation_scores_are_noted_in_each_row():
+    seen = []
+
+    def validate(w, b):
+        seen.append((w.copy(), b))
+        return float(len(seen))
+
+    result = solve(CASES["sparse-C=1-free"].problem(), "lbfgs", tol=1e-6, validate=validate)
+    assert result.trace.column("validation") == [float(k + 1) for k in range(len(result.trace))]
+    np.testing.assert_array_equal(seen[-1][0], result.w)
+    assert seen[-1][1] == result.b
+    assert all(isnan(value) for value in solve(CASE.problem(), "lbfgs").trace.column("validation"))
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "sdca", "sgd", "sag"])
+def test_check_every_gives_a_row_for_that_many_passes(solver):
+    often = solve(CASE.problem(), solver, tol=0.0, max_passes=32, check_every=2)
+    passes = np.array(often.trace.column("passes"))
+    assert passes[0] <= 6 and (np.diff(passes[:-1]) >= 2).all() and (np.diff(passes) < 6).all()
+    seldom = solve(CASE.problem(), solver, tol=0.0, max_passes=32)
+    assert len(seldom.trace) < len(often.trace)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_counts_grow_along_the_trace(solver):
+    trace = solve(CASE.problem(), solver, tol=1e-8, max_passes=60, check_every=1).trace
+    for name in ("passes", "oracle_calls", "updates", "seconds"):
+        assert (np.diff(trace.column(name)) >= 0).all()
+    assert trace[-1].oracle_calls >= CASE.problem().n and trace[-1].seconds > 0.0
+
+
+# ---- warm starts, seeds
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "tron", "cd-primal", "gis", "sag", "cd-dual", "sdca", "eg"])
+@pytest.mark.parametrize("name", ["sparse-C=1", "dense-C=1-free"])
+def test_a_warm_start_needs_fewer_passes(solver, name):
+    problem = CASES[name].problem()
+    cold = solve(problem, solver, tol=1e-6, max_passes=1e4, check_every=1)
+    again = solve(problem, solver, tol=1e-6, max_passes=1e4, check_every=1, start=cold.start)
+    assert cold.status is again.status is Status.CONVERGED
+    assert again.certificate.passes < cold.certificate.passes
+    weights_only = solve(
+        problem, solver, tol=1e-6, max_passes=1e4, check_every=1, start=Start(cold.w, cold.b)
+    )
+    assert weights_only.certificate.passes < cold.certificate.passes
+
+
+def test_a_warm_start_without_a_regulariser_is_measured_by_the_gradient_at_zero():
+    """Begun at the optimum the run is over: its gradient is small against that at w = 0, not against itself."""
+    rng = np.random.default_rng(11)
+    X = rng.integers(0, 3, size=(60, 4)).astype(float)
+    problem = problems.binary(X, (rng.uniform(size=60) < 0.5).astype(float), C=inf)
+    cold = solve(problem, "lbfgs", tol=1e-6)
+    again = solve(problem, "lbfgs", tol=1e-6, start=cold.start)
+    assert cold.status is again.status is Status.CONVERGED
+    assert again.certificate.passes == 1.0
+
+
+def test_a_start_is_not_changed():
+    problem = CASE.problem()
+    first = solve(problem, "cd-dual", tol=1e-3)
+    w, mu = first.w.copy(), first.mu.copy()
+    for solver in SOLVERS:
+        solve(problem, solver, tol=1e-5, max_passes=5, start=first.start)
+        np.testing.assert_array_equal(first.w, w)
+        np.testing.assert_array_equal(first.mu, mu)
+
+
+@pytest.mark.parametrize(
+    "start", [Start(np.zeros(3)), Start(np.zeros(60), 0.0, np.full((5, 2), 0.5))], ids=["w", "mu"]
+)
+def test_a_start_of_the_wrong_size_is_refused(start):
+    with pytest.raises(ValueError, match="start"):
+        solve(CASE.problem(), "cd-dual", start=start, max_passes=1)
+
+
+def test_the_dual_variables_come_back_from_dual_solvers_only():
+    assert solve(CASE.problem(), "cd-dual").mu.shape == (48, 2)
+    assert solve(CASE.problem(), "newton").mu is None
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_same_seed_gives_the_same_bits(solver):
+    runs = [solve(CASE.problem(), solver, tol=1e-8, max_passes=30) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].w, runs[1].w)
+    assert runs[0].trace.column("primal") == runs[1].trace.column("primal")
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "sdca", "eg", "sag", "sag-nus", "sgd", "cd-primal", "scgis"])
+def test_another_seed_gives_another_path_to_the_same_optimum(solver):
+    runs = [solve(CASE.problem(), solvers.make(solver, seed=k), tol=1e-3, max_passes=3000) for k in (0, 1)]
+    assert (runs[0].w != runs[1].w).any()
+    for run in runs:
+        check(run.certificate)
+
+
+# ---- what it refuses
+
+
+def test_a_mismatch_names_solver_model_and_alternatives():
+    X, y = CASE.X, CASE.y
+    message = (
+        "solver 'lbfgs' cannot train a binary model with the hinge loss here: it offers no gradient; "
+        "use sgd, cd-dual, eg, eg-batch, sdca"
+    )
+    with pytest.raises(ValueError, match=message):
+        solve(problems.binary(X, y, loss="hinge"), "lbfgs")
+    with pytest.raises(
+        ValueError, match=r"'sdca' .*: it has no regulariser and so no dual; use gis, .*, tron$"
+    ):
+        solve(problems.binary(X, y, C=inf), solvers.SDCA())
+
+
+def test_an_unknown_solver_suggests_the_nearest():
+    with pytest.raises(ValueError, match=r"'cddual', did you mean 'cd-dual'\?; there are gis, "):
+        solve(CASE.problem(), "cddual")
+    with pytest.raises(ValueError, match="unknown solver 'qqq'; there are gis, "):
+        solve(CASE.problem(), "qqq")
+
+
+def test_auto_chooses_a_solver_that_fits():
+    X, y = CASE.X, CASE.y
+    for problem in (
+        CASE.problem(),
+        problems.binary(X, y, loss="hinge"),
+        problems.binary(X, y, C=inf, fit_intercept=True),
+    ):
+        assert solve(problem, "auto", max_passes=3).trace.solver in SOLVERS
+    assert solve(CASE.problem()).status is Status.CONVERGED
+
+
+# ---- certificate and trace
+
+
+def certificate(**changes):
+    values = {"primal": 0.5, "dual": 0.4995, "gap": 5e-4, "gradient_norm": 0.1}
+    values |= {"passes": 12.0, "seconds": 0.25, "status": Status.CONVERGED}
+    return Certificate(**values | changes)
+
+
+def test_the_sentence_of_a_certificate():
+    assert str(certificate()) == (
+        "converged: objective 0.5 is proven within 0.1 % of the optimum (gap 0.0005), after 12 passes, 0.25 s"
+    )
+    assert str(certificate(status=Status.MAX_PASSES)).startswith("stopped at the limit of passes: objective")
+    unregularised = certificate(dual=nan, gap=nan, status=Status.MAX_PASSES)
+    assert str(unregularised) == (
+        "stopped at the limit of passes: certificate none: unregularised; "
+        "objective 0.5, gradient norm 0.1, after 12 passes, 0.25 s"
+    )
+
+
+def test_the_relative_gap():
+    assert certificate().relative_gap == pytest.approx(1e-3)
+    assert certificate(primal=0.0, dual=0.0, gap=0.0).relative_gap == 0.0
+    assert certificate(primal=0.0, dual=-1.0, gap=1.0).relative_gap == inf
+
+
+def test_a_certificate_survives_a_dictionary():
+    first = certificate(status=Status.STALLED)
+    values = first.to_dict()
+    assert values["status"] == "STALLED" and json.loads(json.dumps(values)) == values
+    assert Certificate.from_dict(values) == first
+
+
+def test_trace_columns():
+    result = solve(CASE.problem(), "newton", tol=1e-8)
+    trace = result.trace
+    assert isinstance(trace, Trace) and len(trace) == len(trace.rows) and list(trace) == trace.rows
+    assert trace.column("primal") == [row.primal for row in trace]
+    assert trace[0].passes == 1.0 and isinstance(trace[-1], Row)
+    assert result.certificate.gap == trace[-1].gap
+    assert trace.solver == "newton" and trace.problem == str(CASE.problem())
+    assert all(isfinite(row.gradient_norm) for row in trace)
+    with pytest.raises(KeyError, match="no column 'loss'; there are passes, oracle_calls"):
+        trace.column("loss")
+
+
+def test_solve_stays_a_function_of_the_package():
+    """However often and in whatever order its names are imported."""
+    program = (
+        "import fenchel\n"
+        "first, second = fenchel.solve, fenchel.solve\n"
+        "from fenchel import solve\n"
+        "import fenchel.solvers\n"
+        "from fenchel import solve as again\n"
+        "assert callable(first) and callable(second) and callable(solve) and callable(again)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_the_package_names_what_it_offers():
+    assert {"solve", "Start", "problems", "solvers"} <= set(dir(fenchel))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        fenchel.nothing
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        solvers.Nothing
