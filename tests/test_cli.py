@@ -229,23 +229,22 @@ def test_a_file_without_permission_is_named(folder, monkeypatch):
     assert fails("train", "lr", "train.svm", "-o", "model") == "train.svm: permission denied"
 
 
-def test_the_bar_of_a_terminal_moves_at_every_pass(folder, monkeypatch):
+def test_the_bar_of_a_terminal_moves_at_every_check(folder, monkeypatch):
     moves = []
     monkeypatch.setattr("fenchel.cli.progress.bar_is_shown", lambda quiet: True)
-    monkeypatch.setattr("fenchel.cli.train.bar_is_shown", lambda quiet: True)
     monkeypatch.setattr(
         "fenchel.cli.progress._number", lambda trace, tol: moves.append(trace[-1].passes) or ""
     )
     assert run("train", "lr", "train.svm", "-o", "m", "--solver", "cd-dual").exit_code == 0
-    assert moves[:3] == [0.0, 1.0, 2.0]
+    assert moves and moves == sorted(moves)
     assert fenchel.load("m").certificate_.converged
 
 
 def test_a_full_disk_is_a_sentence_and_exit_code_1(folder, monkeypatch):
-    def full(self, _):
+    def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "replace", full)
     sentence = fails("train", "lr", "train.svm", "-o", "model", "-q", code=1)
     assert sentence == "model: cannot be written, no space left on device"
 

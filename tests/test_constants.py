@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from brute import Dense
 from fenchel import problems
 from fenchel.constants import CONSTANTS, penalty
-from fenchel.solve import solve
+from fenchel.loop import solve
 from matrix import base
 
 # name: (value, objective of that tool in terms of the losses, their weights and w)

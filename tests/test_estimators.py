@@ -225,7 +225,7 @@ BAD = [
     (dict(C=-1.0), {}, "C=-1 must be positive"),
     (dict(C="strong"), {}, "C='strong' is not a number"),
     (dict(C=float("nan")), {}, "C is NaN"),
-    (dict(solver="cd-dul"), {}, "unknown solver 'cd-dul', did you mean 'cd-dual'"),
+    (dict(solver="cd-dul"), {}, "unknown solver 'cd-dul'; did you mean 'cd-dual'"),
     (dict(solver="gis"), dict(X=-np.ones((4, 2))), "gis needs features ≥ 0, but row 0, column 0 holds -1"),
     (dict(solver="iis"), dict(X=-np.ones((4, 2))), "iis needs features ≥ 0"),
     (dict(solver="scgis"), dict(X=-np.ones((4, 2))), "scgis needs features ≥ 0"),

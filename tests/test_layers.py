@@ -16,7 +16,7 @@ LEVELS = [
     {"structures"},
     {"design", "losses", "regularizers"},
     {"problem"},
-    {"problems", "solvers", "solve"},
+    {"problems", "solvers", "loop"},
     {"estimators"},
     {"cli"},
 ]

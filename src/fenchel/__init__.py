@@ -9,7 +9,7 @@ _PUBLIC = {
     "LogisticRegression": "fenchel.estimators.flat",
     "LinearSVC": "fenchel.estimators.flat",
     "load": "fenchel.estimators.load",
-    "solve": "fenchel.solve",
+    "solve": "fenchel.loop",
     "Start": "fenchel.solvers.base",
 }
 _MODULES = ("problems", "solvers")

@@ -21,6 +21,7 @@ from fenchel import _sparse
 
 TAIL = 3  # entries of the augmented vector after the d weights
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
+IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 LARGE = 500_000  # multiplications from which splitting pays
 
 
@@ -64,12 +65,21 @@ class Design:
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
-        counts = np.diff(self.rows.indptr).astype(np.float64)
-        sparse_cost = 0.5 * float(counts @ counts)
-        dense_cost = 0.05 * self.n * self.dim**2  # a multiplication inside BLAS, relative to one in our loop
-        if sparse_cost < dense_cost:
-            return self._gram_by_rows(weights, sparse_cost)
+        by_rows, by_blocks = self._gram_work
+        if by_rows <= by_blocks:
+            return self._gram_by_rows(weights, by_rows)
         return self._gram_by_blocks(weights)
+
+    @cached_property
+    def _gram_work(self):
+        """Work of the Gram matrix by sparse rows and by dense blocks, in multiplications of our own loop."""
+        counts = np.diff(self.rows.indptr).astype(np.float64)
+        return 0.5 * float(counts @ counts), IN_BLAS * self.n * self.dim**2
+
+    @property
+    def matrix_seconds(self) -> float:
+        """About what a Gram matrix and its factorisation take, in seconds."""
+        return 1e-9 * (min(self._gram_work) + IN_BLAS * self.dim**3)
 
     def _gram_by_rows(self, weights, work):
         def part(start, stop):

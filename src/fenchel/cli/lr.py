@@ -54,8 +54,8 @@ def train(data, output, valid, trace, quiet, **settings):
     Example:
       fenchel train lr train.svm -o model.fenchel -C 0.1 --tol 1e-4 --valid test.svm
 
-    At a terminal, where a bar shows the gap, and with --trace the gap is checked at every pass; otherwise
-    less often, so that training may end some passes later, with another model that is proven as good.
+    With --trace the gap is checked at every pass; otherwise less often where checking costs a pass, so that
+    training may end some passes later, with another model that is proven as good.
 
     Exit code 0: proven within tol of the optimum. 1: not converged or interrupted, the model is saved all
     the same. 2: wrong usage or wrong input.

@@ -75,7 +75,7 @@ def run_race(problem, small, names, output, quiet, settings) -> None:
 
 def _line_up(problem, names, seed):
     """The solvers by name, after making sure that each can run this problem at all."""
-    from fenchel.solve import require
+    from fenchel.loop import require
     from fenchel.solvers import make
 
     runners = {name: make(name) for name in names}
@@ -88,14 +88,14 @@ def _line_up(problem, names, seed):
 
 def _warm_up(small, solver):
     """Compile on a few examples, so that nobody's clock runs meanwhile."""
-    from fenchel.solve import solve
+    from fenchel.loop import solve
 
     solve(small, solver, max_passes=3, check_every=1.0)
 
 
 def _run(problem, solver, quiet, settings):
     """One solve, of a copy: what a problem keeps (columns, norms) each solver pays for itself."""
-    from fenchel.solve import solve
+    from fenchel.loop import solve
 
     with gap_bar(settings["tol"], quiet) as callbacks:
         return solve(

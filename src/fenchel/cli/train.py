@@ -8,7 +8,7 @@ from fenchel.cli import kinds, options
 from fenchel.cli.failures import FAILED, require_place, writing
 from fenchel.cli.groups import LazyGroup
 from fenchel.cli.output import say
-from fenchel.cli.progress import bar_is_shown, gap_bar
+from fenchel.cli.progress import gap_bar
 from fenchel.trace import Status
 
 
@@ -62,9 +62,8 @@ def fit_and_save(model, fit, *, output, trace=None, quiet=False, validate=None) 
 
     A model that fell short of tol, or was interrupted, is saved all the same: it has its certificate.
     """
-    if trace or bar_is_shown(quiet):
-        # Each check may cost a pass, but a bar or a curve that moves at doubling distances says little.
-        model._watch = {"check_every": 1.0} | ({"validate": validate} if trace and validate else {})
+    if trace:  # each check may cost a pass, but a curve wants one point a pass
+        model._watch = {"check_every": 1.0} | ({"validate": validate} if validate else {})
     with gap_bar(model.tol, quiet) as callbacks, warnings.catch_warnings():
         from sklearn.exceptions import ConvergenceWarning
 

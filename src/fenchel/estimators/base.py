@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from fenchel.loop import Result, as_solver, solve, solver_name
 from fenchel.problem import Problem
-from fenchel.solve import Result, as_solver, solve, solver_name
 from fenchel.solvers import SOLVERS, make
 from fenchel.trace import Certificate, Status, percent
 

@@ -6,12 +6,8 @@ Blanks are spaces and tabs, indices start at 1 and increase, zeros are left out.
 
 import gzip
 import math
-import os
 import re
-import sys
 import zlib
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +16,7 @@ from scipy import sparse
 
 from fenchel.io._numbers import MANY, scan_digits, scan_number
 from fenchel.io.errors import DataError
+from fenchel.io.files import open_input, open_output
 
 BLOCK = 1 << 20  # bytes of text parsed at a time (more is no faster); a longer line makes a longer block
 _MAX_FEATURES = 2**31 - 1  # column indices are int32
@@ -54,7 +51,7 @@ def read_libsvm(path, n_features=None, zero_based=False):
     limit = _MAX_FEATURES if n_features is None else min(n_features, _MAX_FEATURES)
     columns = [bytearray() for _ in Rows._fields]  # they grow in place: the result is never held twice
     line, width = 1, 0
-    with _open_input(path) as stream:
+    with open_input(path) as stream:
         for text in _blocks(stream, source):
             rows, block_width, at = _parse(text, base, limit)
             if at < len(text):
@@ -88,13 +85,6 @@ def _assemble(columns, width):
     X = sparse.csr_matrix((rows.values, rows.indices, indptr), shape=(rows.labels.size, width), copy=False)
     X.has_canonical_format = True  # the parser refused anything else
     return X, rows.labels
-
-
-def _open_input(path):
-    """A context manager giving the bytes of a file, of a gzipped file, or of standard input."""
-    if str(path) == "-":
-        return nullcontext(sys.stdin.buffer)
-    return gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")
 
 
 def _blocks(stream, source):
@@ -306,7 +296,7 @@ def write_libsvm(path, X, y, zero_based=False):
         if not np.isfinite(numbers).all():
             raise ValueError(f"{name} has values that are nan or infinite, expected finite ones")
     step = 1024 if sparse.issparse(X) else max(1, 2**20 // max(1, X.shape[1]))
-    with _open_output(path) as stream:
+    with open_output(path) as stream:
         for i in range(0, X.shape[0], step):
             stream.write(_format_rows(X[i : i + step], y[i : i + step], 0 if zero_based else 1))
 
@@ -330,33 +320,3 @@ def _format_rows(X, y, base):
 
 def _shortest(number):
     return repr(number).removesuffix(".0")
-
-
-@contextmanager
-def _open_output(path):
-    """A binary stream to standard output, or to a file that takes its name only when all went well."""
-    if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    path = Path(os.path.realpath(path))  # a link stays a link
-    if path.exists() and not path.is_file():  # a pipe or /dev/null must not be replaced by a file
-        temporary = path
-    else:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file, _compressed(file, path) as stream:
-            yield stream
-        if temporary != path:
-            os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        if temporary != path:
-            temporary.unlink(missing_ok=True)
-        raise
-
-
-def _compressed(file, path):
-    """The file, behind gzip if the path says so; with no time in it: the same data give the same bytes."""
-    if path.name.endswith(".gz"):
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-    return nullcontext(file)

@@ -6,7 +6,6 @@ never leaves half a model in the place of a whole one.
 """
 
 import json
-import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fenchel import __version__
+from fenchel.io.files import open_output
 
 FORMAT_VERSION = 1
 
@@ -34,13 +34,8 @@ def write_model(path, kind: str, settings: dict, facts: dict, arrays: dict[str, 
         "versions": json.dumps(library_versions()),
     }
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=header)
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with open_output(path) as stream:
+        stream.write(content)
 
 
 def read_model(path) -> tuple[str, dict, dict, dict[str, np.ndarray]]:

@@ -12,6 +12,7 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 
 from fenchel.io.errors import DataError
+from fenchel.io.files import open_output
 from fenchel.io.models import library_versions
 from fenchel.trace import Row, Trace
 
@@ -30,7 +31,8 @@ def write_trace(path, trace: Trace, **facts) -> None:
     }
     objects = [header | facts, *(asdict(row) for row in trace)]
     text = "".join(json.dumps(_to_json(one), ensure_ascii=False, allow_nan=False) + "\n" for one in objects)
-    _replace(Path(path), text)
+    with open_output(path) as stream:
+        stream.write(text.encode())
 
 
 def read_trace(path) -> Trace:
@@ -111,17 +113,3 @@ def _number(path, number, name, value):
         return nan if value is None else _COLUMNS[name](value)
     except (TypeError, ValueError):
         raise DataError(str(path), number, f"{name} is {value!r}, expected a number") from None
-
-
-def _replace(path, text):
-    """Write under a temporary name and rename; a pipe or /dev/null is written to, never replaced."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    path = Path(os.path.realpath(path))  # a link stays a link
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

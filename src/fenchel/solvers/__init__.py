@@ -31,7 +31,7 @@ CLASSES = {target.split(":")[1]: target for target, _ in SOLVERS.values()}
 def solver_class(name: str) -> type:
     """The class behind a name of SOLVERS."""
     if name not in SOLVERS:
-        raise ValueError(f"unknown solver {name!r}{_suggestion(name)}; there are {', '.join(SOLVERS)}")
+        raise ValueError(f"unknown solver {name!r}; {_suggestion(name)}there are {', '.join(SOLVERS)}")
     return _load(SOLVERS[name][0])
 
 
@@ -42,7 +42,7 @@ def make(name: str, **options):
 
 def _suggestion(name):
     near = get_close_matches(str(name), [*SOLVERS, "auto"], n=1, cutoff=0.4)
-    return f", did you mean {near[0]!r}?" if near else ""
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _load(target):

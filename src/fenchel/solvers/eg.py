@@ -25,7 +25,7 @@ class EGState(DualState):
 
 @dataclass(frozen=True)
 class EG(DualSolver):
-    """Multiplies the dual variables by e^{−η·gradient}, as an addition to their scores θ:
+    """Multiplies the dual variables by e^{−η·gradient}: an addition to their scores θ.
 
         log:    θ_i ← θ_i − η (θ_i − A_i w)        hinge:  θ_i ← θ_i + η (cost_i + A_i w)
 

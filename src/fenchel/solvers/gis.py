@@ -13,7 +13,7 @@ from fenchel.solvers.base import BatchSolver, evaluate
 
 @dataclass(frozen=True)
 class GIS(BatchSolver):
-    """Updates all weights at once, each by the minimum of its own surrogate
+    """Updates all weights at once, each by the minimum of its own surrogate.
 
         A_t(z) = Q_t(z) + (e^{z f#} − 1)/f# · Σ_i m_i p_i x_it,    Q_t(z) = λ(2 w_t z + z²)/2 − z P̃(f_t)
 

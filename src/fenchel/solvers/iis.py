@@ -14,7 +14,7 @@ from fenchel.solvers.gis import require_nonnegative, require_seen
 
 @dataclass(frozen=True)
 class IIS(BatchSolver):
-    """Updates all weights at once like GIS, with the row sum of each example instead of the largest:
+    """Updates all weights at once like GIS, with the row sum of each example instead of the largest.
 
     A_t(z) = Q_t(z) + Σ_i m_i p_i x_it (e^{z f#(i)} − 1)/f#(i),    f#(i) = Σ_t x_it
     """
