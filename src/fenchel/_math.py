@@ -56,10 +56,10 @@ def kl_term(mu, nu):
         return nu
     if nu <= 0.0:
         return inf
-    t = (nu - mu) / mu
-    if t > -0.5:
+    if 0.5 * mu < nu < 2.0 * mu:  # close: no digits may cancel
+        t = (nu - mu) / mu
         return max(mu * (t - log1p(t)), 0.0)
-    return mu * log(mu / nu) - mu + nu
+    return mu * (log(mu) - log(nu)) - mu + nu
 
 
 @njit(cache=True)

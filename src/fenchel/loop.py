@@ -16,7 +16,7 @@ FARTHER = 1.3  # costly checks are at the latest this factor of passes apart
 
 @dataclass(frozen=True)
 class Stop:
-    """When to end: gap ≤ tol · P, or at a limit. Without a dual: ‖∇P(w)‖ ≤ tol · ‖∇P(start)‖."""
+    """When to end: gap ≤ tol · P, or at a limit. Without a dual: ‖∇P(w)‖ ≤ tol · ‖∇P(0)‖."""
 
     tol: float = 1e-3
     max_passes: float = 1000.0
@@ -75,6 +75,7 @@ def solve(
     stop = Stop(tol, max_passes, max_seconds)
     solver = as_solver(solver, problem)
     require(problem, solver)
+    require_start(problem, start)
     run = _Run(problem, solver, stop, check_every, tuple(callbacks), validate)
     return run.to_the_end(start)
 
@@ -103,8 +104,8 @@ def choose(problem: Problem) -> str:
 
 
 def solver_name(solver: Solver) -> str:
-    """The name of a solver in SOLVERS, else its class's."""
-    for name, (target, options) in SOLVERS.items():
+    """The name of a solver in SOLVERS, the one with most options in common; else its class's."""
+    for name, (target, options) in sorted(SOLVERS.items(), key=lambda item: -len(item[1][1])):
         if target.endswith(f":{type(solver).__name__}") and all(
             getattr(solver, option) == value for option, value in options.items()
         ):
@@ -125,6 +126,23 @@ def require(problem: Problem, solver: Solver) -> None:
     )
 
 
+def require_start(problem: Problem, start: Start | None) -> None:
+    """Refuse a warm start of another size, or with numbers that are not finite."""
+    if start is None:
+        return
+    sizes = {"w": (problem.dim,), "mu": (problem.n, problem.structure.block_size)}
+    for name, shape in sizes.items():
+        array = getattr(start, name)
+        if array is None:
+            continue
+        if np.shape(array) != shape:
+            raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"start.{name} contains NaN or infinity")
+    if not isfinite(start.b):
+        raise ValueError(f"start.b is {start.b}, not a finite number")
+
+
 class _Run:
     """One solve: state, clock, trace, and the best bounds seen."""
 
@@ -137,7 +155,7 @@ class _Run:
         self.dual = -inf
         self.next_check = 0.0 if self._checks_are_cheap else 4.0
         self.calibration = 1.0
-        self.first_gradient_norm = nan
+        self.gradient_norm_at_zero = nan  # what ‖∇P‖ is compared with where there is no dual
 
     @property
     def _checks_are_cheap(self):
@@ -241,9 +259,9 @@ class _Run:
     def _converged(self, point) -> bool:
         if self.problem.lam > 0.0:
             return self.gap <= self.stop.tol * self.best.primal
-        if isnan(self.first_gradient_norm):
-            self.first_gradient_norm = point.gradient_norm
-        return point.gradient_norm <= self.stop.tol * self.first_gradient_norm
+        if isnan(self.gradient_norm_at_zero):
+            self.gradient_norm_at_zero = self.problem.evaluate(np.zeros(self.problem.dim)).gradient_norm
+        return point.gradient_norm <= self.stop.tol * self.gradient_norm_at_zero
 
     def _result(self, state, status) -> Result:
         best, last = self.best, self.trace[-1]

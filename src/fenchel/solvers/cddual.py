@@ -115,6 +115,11 @@ class CDDual(DualSolver):
             state.v[problem.dim] += delta
         return gap
 
+    def point(self, problem, state):
+        if state.fresh and state.epochs == 0:  # v is not w(μ) yet
+            return problem.dual_point(state.mu)
+        return super().point(problem, state)
+
 
 @njit(cache=True, nogil=True)
 def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):

@@ -87,11 +87,11 @@ def _solve_log(c, expected, rate, covered, lam):
         else:
             low = z
         step = -excess / (slope + lam) if slope + lam > 0.0 else -np.sign(excess) / rate
+        if abs(step) <= 1e-15 * max(abs(z), 1e-300) or excess == 0.0:
+            break
         limit = 5.0 / rate + abs(z)
         step = min(max(step, -limit), limit)
         if not low < z + step < high:
             step = 0.5 * (low + high) - z
-        if abs(step) <= 1e-15 * max(abs(z), 1e-300) or excess == 0.0:
-            break
         z += step
     return z

@@ -127,8 +127,18 @@ def _kl(mu, scores, out):
 
 @njit(cache=True, nogil=True)
 def _balance(scores, y, mass, b):
-    """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket."""
-    low, high = -1e300, 1e300
+    """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket.
+
+    Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
+    every one is at least that, not negative: a bracket to begin with.
+    """
+    ones, zeros = 0.0, 0.0
+    for i in range(scores.size):
+        ones += mass[i] * y[i]
+        zeros += mass[i] * (1.0 - y[i])
+    middle = log(ones) - log(zeros)
+    low, high = middle - scores.max(), middle - scores.min()
+    b = min(max(b, low), high)
     for _ in range(200):
         excess, slope = 0.0, 0.0
         for i in range(scores.size):
@@ -141,14 +151,12 @@ def _balance(scores, y, mass, b):
             high = b
         else:
             low = b
-        # Far from the root the sigmoids are flat and a Newton step overshoots: never more than 10 at once.
-        step = -excess / slope if slope > 1e-300 else -np.sign(excess) * 10.0
-        step = min(max(step, -10.0), 10.0)
-        if not low < b + step < high:
-            step = 0.5 * (low + high) - b
-        if b + step == b:
+        new = b - excess / slope if slope > 0.0 else 0.5 * (low + high)
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if new == b:
             break
-        b += step
+        b = new
     return b
 
 
