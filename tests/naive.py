@@ -64,8 +64,9 @@ def sag_passes(dense, non_uniform, passes, rng):
     memory, known = np.zeros(n), np.zeros(n)  # slopes ∂loss_i/∂s_i
     reach = (X**2).sum(axis=1) + free  # how far a step along an example moves its own score
     L = np.maximum(0.25 * n * dense.mass * reach, 1e-12)
+    largest = L.max()
     for number in range(passes):
-        largest = L.max()  # as the kernel does: each pass begins with the largest estimate
+        largest = L.max() if non_uniform else largest
         order = rng.permutation(n) if number == 0 else None
         for k, (choice, u) in enumerate(rng.random((n, 2))):
             if order is not None:

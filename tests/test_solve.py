@@ -103,7 +103,6 @@ def test_an_interrupt_in_a_callback_returns_the_best_model(solver, row):
     assert str(result.certificate).startswith("interrupted: objective")
 
 
-@pytest.mark.xfail(reason="the check after an interrupt calls the callbacks again", strict=True)
 def test_a_callback_that_keeps_interrupting_ends_the_run_too():
     def press(trace):
         raise KeyboardInterrupt

@@ -37,50 +37,6 @@ UNREGULARISED = (
 DUAL = ("cd-dual", "sdca", "eg", "eg-batch")
 
 
-# Bugs that these tests have found; each entry goes with its fix.
-KNOWN_BUGS = {
-    "kl_term overflows where a marginal is subnormal: dual = -inf or nan": (
-        "test_every_solver_reaches_the_optimum_or_says_how_far_it_is[eg-batch-unscaled-C=10000]",
-        "test_every_solver_reaches_the_optimum_or_says_how_far_it_is[sdca-unscaled-C=10000-free]",
-        "test_extreme_constants_leave_a_true_certificate[1000000.0--eg]",
-        "test_extreme_constants_leave_a_true_certificate[1000000.0--eg-batch]",
-        "test_extreme_constants_leave_a_true_certificate[1000000.0-free-eg]",
-        "test_extreme_constants_leave_a_true_certificate[1000000.0-free-eg-batch]",
-        "test_extreme_constants_leave_a_true_certificate[1000000.0-free-sdca]",
-        "test_features_of_ten_thousand_leave_a_true_certificate[eg-free]",
-        "test_features_of_ten_thousand_leave_a_true_certificate[eg-batch-]",
-        "test_features_of_ten_thousand_leave_a_true_certificate[eg-batch-free]",
-        "test_features_of_ten_thousand_leave_a_true_certificate[sdca-]",
-        "test_the_first_check_is_as_true_as_the_last[eg-limits0]",
-        "test_the_first_check_is_as_true_as_the_last[eg-batch-limits0]",
-    ),
-    "_solve_log bisects its infinite bracket where the Newton step is below an ulp": (
-        "test_every_option_reaches_the_optimum[scgis-log-random-sparse-C=1-free]",
-        "test_every_option_reaches_the_optimum[scgis-log-cyclic-sparse-C=1-free]",
-    ),
-    "_balance gives up after 200 steps of at most 10": (
-        "test_a_large_common_shift_of_the_features_does_not_move_the_optimum[sag]",
-        "test_a_large_common_shift_of_the_features_does_not_move_the_optimum[cd-dual]",
-        "test_a_large_common_shift_of_the_features_does_not_move_the_optimum[sdca]",
-    ),
-    "before the first pass v is zero while mu is not": (
-        "test_the_first_check_is_as_true_as_the_last[cd-dual-limits0]",
-        "test_the_first_check_is_as_true_as_the_last[cd-dual-limits1]",
-    ),
-    "EG(batch=True) is named 'eg'": (
-        "test_solvers_that_need_a_dual_refuse_a_problem_without_a_regulariser[eg-batch]",
-        "test_a_run_is_labelled_with_the_name_of_its_solver[eg-batch]",
-    ),
-}
-
-
-@pytest.fixture(autouse=True)
-def expect_known_bugs(request):
-    for reason, names in KNOWN_BUGS.items():
-        if request.node.name in names:
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-
-
 def must_converge(solver, case):
     if solver == "newton":
         return True

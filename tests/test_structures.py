@@ -58,7 +58,6 @@ def test_kl_against_enumeration():
     check_kl(SCORES)
 
 
-@pytest.mark.xfail(reason="kl_term divides by subnormal marginals, which overflows", strict=True)
 def test_kl_where_marginals_are_subnormal_against_enumeration():
     check_kl(np.array([710.0, -715.0, 720.0, -740.0, 745.0]))
 
@@ -106,14 +105,12 @@ def test_the_offset_balances_targets_and_marginals(spread, shift, rare):
     check_offset(shift, spread, rare)
 
 
-@pytest.mark.xfail(reason="_balance gives up after 200 steps of at most 10", strict=True)
 @pytest.mark.parametrize("spread", [0.0, 1.0, 1e3])
 @pytest.mark.parametrize("shift", [1e5, -1e8])
 def test_the_offset_of_far_scores_balances_too(spread, shift):
     check_offset(shift, spread, 0.5)
 
 
-@pytest.mark.xfail(reason="_balance gives up after 200 steps of at most 10", strict=True)
 @pytest.mark.parametrize("shift", [0.0, 3.0, -1500.0])
 def test_the_offset_of_widely_spread_scores_and_a_rare_class_balances_too(shift):
     check_offset(shift, 1e3, 1e-3)

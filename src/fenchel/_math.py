@@ -66,9 +66,15 @@ def kl_term(mu, nu):
 def kl_pair(p, q, s):
     """KL((p, q) ‖ (σ(s), σ(−s))), also where σ underflows: its logarithm is −log(1 + e⁻ˢ)."""
     nu_p, nu_q = sigmoid_pair(s)
-    first = kl_term(p, nu_p) if nu_p > 0.0 else p * (log(p) + log1pexp(-s) - 1.0) if p > 0.0 else 0.0
-    second = kl_term(q, nu_q) if nu_q > 0.0 else q * (log(q) + log1pexp(s) - 1.0) if q > 0.0 else 0.0
-    return first + second
+    return _kl_term_or_log(p, nu_p, -s) + _kl_term_or_log(q, nu_q, s)
+
+
+@njit(cache=True)
+def _kl_term_or_log(mu, nu, s):
+    """kl_term(mu, nu) for ν = σ(−s), by its logarithm where ν has lost its digits."""
+    if nu > TINY or mu <= 0.0:
+        return kl_term(mu, nu)
+    return max(mu * (log(mu) + log1pexp(s) - 1.0) + nu, 0.0)
 
 
 @njit(cache=True)

@@ -173,7 +173,7 @@ class _Run:
                     with self.meter.running():
                         self.solver.step(self.problem, state)
         except KeyboardInterrupt:
-            self._check(state)
+            self._measure(state)
             status = Status.INTERRUPTED
         return self._result(state, status)
 
@@ -183,17 +183,19 @@ class _Run:
         return state.relative_gap_estimate * self.calibration <= self.stop.tol
 
     def _check(self, state: State) -> Status:
-        """Certify, remember, and decide."""
-        point = self.solver.point(self.problem, state)
-        estimate = state.relative_gap_estimate
-        self._keep_best(point)
-        self._append(point, state)
+        """Certify, tell, and decide."""
+        point = self._measure(state)
         self._schedule(state)
         for callback in self.callbacks:
             callback(self.trace)
-        if estimate > 0.0 and self.best.primal > 0.0 and isfinite(self.gap):
-            self.calibration = self.gap / self.best.primal / estimate
         return self._decide(point, state)
+
+    def _measure(self, state: State) -> Point:
+        """Certify and remember."""
+        point = self.solver.point(self.problem, state)
+        self._keep_best(point)
+        self._append(point, state)
+        return point
 
     def _keep_best(self, point):
         """The best P and the best D seen, from whichever checks, make the certificate."""
@@ -235,6 +237,10 @@ class _Run:
         )
 
     def _schedule(self, state):
+        """When to check next, and how far the solver's own estimate was off."""
+        estimate = state.relative_gap_estimate
+        if estimate > 0.0 and self.best.primal > 0.0 and isfinite(self.gap):
+            self.calibration = self.gap / self.best.primal / estimate
         if self.check_every is not None:
             self.next_check = state.passes + self.check_every
         elif not self.solver.free_check:

@@ -4,7 +4,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 
 
 class Status(Enum):
@@ -62,11 +62,13 @@ class Certificate:
 
     def __str__(self) -> str:
         work = f"after {self.passes:.4g} passes, {self.seconds:.3g} s"
-        if not isfinite(self.gap):
+        if isnan(self.gap):
             return (
                 f"{self.status.value}: certificate none: unregularised; "
                 f"objective {self.primal:.8g}, gradient norm {self.gradient_norm:.2g}, {work}"
             )
+        if not isfinite(self.gap):
+            return f"{self.status.value}: objective {self.primal:.8g}, nothing proven (gap infinite), {work}"
         return (
             f"{self.status.value}: objective {self.primal:.8g} is proven within {percent(self.relative_gap)} "
             f"of the optimum (gap {self.gap:.2g}), {work}"

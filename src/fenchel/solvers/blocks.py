@@ -8,6 +8,8 @@ import numpy as np
 from fenchel._math import TINY
 from fenchel.solvers.base import State
 
+RENEWAL = 10  # epochs after which what is kept up by increments is computed anew
+
 
 @dataclass
 class DualState(State):
@@ -39,14 +41,16 @@ class DualSolver:
         b = problem.structure.tilt(mu, examples.y, examples.mass)[0] if problem.free else 0.0
         return problem.augmented_of(mu, b)
 
-    def settle_offset(self, problem, state) -> None:
-        """Optimise the free offset at the current weights; the scores cost a pass."""
+    def settle_offset(self, problem, state) -> np.ndarray | None:
+        """Optimise the free offset, if there is one, at the current weights; returns the scores: a pass."""
         if not problem.free:
-            return
+            return None
         w, b = problem.design.weights(state.v)
-        b = problem.offset(problem.design.scores(w), b)
+        scores = problem.design.scores(w)
+        b = problem.offset(scores, b)
         state.v[problem.dim] = b + problem.design.centre @ w
         state.passes += 1.0
+        return scores + b
 
     def note_gap(self, problem, state, gap: float) -> None:
         """Remember an estimate of the gap, relative to the dual objective."""
@@ -54,10 +58,10 @@ class DualSolver:
         dual = problem.dual(state.mu, w)
         state.relative_gap_estimate = gap / dual if dual > 0.0 else np.nan
 
-    def refresh(self, problem, state, every: int = 16) -> None:
+    def refresh(self, problem, state) -> None:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""
         state.epochs += 1
-        if state.epochs % every == 0:
+        if state.epochs % RENEWAL == 0:
             state.v = problem.augmented_of(state.mu, state.v[problem.dim])
 
     def point(self, problem, state):

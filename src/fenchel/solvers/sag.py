@@ -27,9 +27,10 @@ class Memory(NamedTuple):
 
 @dataclass
 class SAGState(State):
-    """v the augmented weights, and the memory."""
+    """v the augmented weights, the memory, and the largest Lipschitz estimate (uniform: the one for all)."""
 
     v: np.ndarray | None = None
+    largest: float = 0.0
     memory: Memory | None = None
     rng: np.random.Generator | None = None
 
@@ -70,19 +71,22 @@ class SAG:
             pauses=np.zeros((n, 2)),
         )
         rng = np.random.default_rng(self.seed)
-        return SAGState(v=problem.design.augment(w, b), memory=memory, rng=rng)
+        v = problem.design.augment(w, b)
+        return SAGState(v=v, memory=memory, rng=rng, largest=lipschitz.max())
 
     def step(self, problem, state):
         n, memory = problem.n, state.memory
+        if self.sampling == "lipschitz":  # estimates shrink too: the largest of today, not of all time
+            state.largest = memory.lipschitz.max()
         # The first pass meets every example once, so that g is complete after it.
         order = state.rng.permutation(n) if state.updates == 0 else np.full(n, -1)
-        visits = _epoch(
+        visits, state.largest = _epoch(
             problem.blocks,
             self.sampling == "lipschitz",
             self.line_search == "skip",
             order,
             state.rng.random((n, 2)),
-            (memory.lipschitz.max(), memory.lipschitz.mean(), memory.known.sum()),
+            (state.largest, memory.lipschitz.mean(), memory.known.sum()),
             memory,
             state.v,
         )
@@ -105,7 +109,7 @@ class SAG:
 
 @njit(cache=True, nogil=True)
 def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
-    """n steps; memory and v written. Returns the example visits, line-search trials included.
+    """n steps; memory and v written. Returns example visits, line-search trials included, and the largest L.
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until
     an example needs it: drift[k] sums the steps so far in units of u; weight j is paid up to step seen[j].
@@ -141,7 +145,7 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
             _pay(0, k + 1, drift, g, seen, scale, v)
             scale, drift[k + 1] = 1.0, 0.0
     _pay(0, n, drift, g, seen, scale, v)
-    return visits
+    return visits, largest
 
 
 @njit(cache=True)

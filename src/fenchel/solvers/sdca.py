@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from fenchel import _sampling
-from fenchel.solvers.blocks import DualSolver, DualState, near_target
+from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState, near_target
 from fenchel.structures import base
 
 FIRST_GAP = 100.0  # so that nearly all examples are visited once before gaps decide (footnote 5)
@@ -112,9 +112,24 @@ class SDCA(DualSolver):
         state.passes += 1.0
         state.oracle_calls += n
         state.updates += n
-        self.settle_offset(problem, state)
+        scores = self.settle_offset(problem, state)
         self.refresh(problem, state)
+        if scores is None and state.epochs % RENEWAL == 0:
+            scores = problem.design.scores(problem.design.weights(state.v)[0])
+            state.passes += 1.0
+        if scores is not None:
+            self._renew_gaps(problem, state, scores)
         self.note_gap(problem, state, float(problem.examples.mass @ state.gaps))
+
+    def _renew_gaps(self, problem, state, scores):
+        """All block gaps at the scores: a moved offset, or many epochs, leave those known stale."""
+        examples = problem.examples
+        state.gaps = problem.loss.block_gaps(problem.structure, scores, examples.y, state.mu)
+        weights = examples.mass * state.gaps
+        if self.sampling == "gap-importance":
+            weights *= state.smoothness
+        if self.sampling in {"gap", "gap-importance", "max"}:
+            state.tree = _sampling.make_tree(weights, self.sampling == "max")
 
 
 @njit(cache=True)
