@@ -72,9 +72,8 @@ def _one_run(problem, rng, count=6):
 
 
 def main():
-    print(
-        "| solver | tol | rows | non-zeros | seconds | ns per non-zero | passes |\n|---|---|---|---|---|---|---|"
-    )
+    print("| solver | tol | rows | non-zeros | seconds | ns per non-zero | passes |")
+    print("|---|---|---|---|---|---|---|")
     for solver, tol in (("auto", 1e-3), ("auto", 1e-6), ("lbfgs", 1e-3), ("tron", 1e-3)):
         for n, nnz, seconds, per, count in growth(solver, tol):
             print(f"| {solver} | {tol:g} | {n:,} | {nnz:,} | {seconds:.4f} | {per:.1f} | {count} |")

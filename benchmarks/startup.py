@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py
 
-"over" is the wall time of the fit less its second run in the same process (the solving) and less the imports of
-Numba and scikit-learn, measured in a process that does only these.
+"over" is the wall time of the fit less its second run in the same process (the solving) and less the imports
+of Numba and scikit-learn, measured in a process that does only these.
 """
 
 import os

@@ -12,7 +12,7 @@ Centring decouples w from b: without it, alternating between them crawls. The fe
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -42,8 +42,7 @@ class Design:
         parts = list(pairwise(cuts))
         if self.threads == 1 or len(parts) == 1:
             return [task(*part) for part in parts]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda part: task(*part), parts))
+        return list(thread_pool(self.threads).map(lambda part: task(*part), parts))
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w, (n,)."""
@@ -114,7 +113,7 @@ class Design:
         """‖x_i − x̄‖², (n,)."""
         norms = _sparse.squared_norms(self.rows)
         if self.centred:
-            norms = np.maximum(norms - 2.0 * self.cross + self.centre @ self.centre, 0.0)
+            norms = np.maximum(norms - 2.0 * self.cross + self.centre_norm, 0.0)
         return norms
 
     def augment(self, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -127,8 +126,31 @@ class Design:
 
     def weights(self, v: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of an augmented vector."""
-        w = v[: self.dim] - v[self.dim + 1] * self.centre if self.centred else v[: self.dim].copy()
+        if not self.centred:
+            return v[: self.dim].copy(), float(v[self.dim])
+        w = v[: self.dim] - v[self.dim + 1] * self.centre
         return w, float(v[self.dim] - self.centre @ w)
+
+    def squared_norm(self, v: np.ndarray) -> float:
+        """‖w‖² of an augmented vector, without making w."""
+        d, c = self.dim, v[self.dim + 1]
+        return _sparse.sum_of_squares(v[:d]) - 2.0 * c * v[d + 2] + c * c * self.centre_norm
+
+    @cached_property
+    def centre_norm(self) -> float:
+        """‖x̄‖²."""
+        return _sparse.sum_of_squares(self.centre)
+
+
+@cache
+def thread_pool(threads: int) -> ThreadPoolExecutor:
+    """Threads kept for the next pass: starting them costs as much as a small one."""
+    return ThreadPoolExecutor(threads)
+
+
+# A forked child has none of its parent's threads, and would wait for them forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=thread_pool.cache_clear)
 
 
 def thread_count(threads: int | None) -> int:

@@ -111,7 +111,7 @@ class Problem:
             mass=examples.mass,
             norms=design.norms,
             cross=design.cross,
-            centre_norm=float(design.centre @ design.centre),
+            centre_norm=design.centre_norm,
             lam=self.lam,
             size=self.structure.block_size,
             n_weights=design.dim,

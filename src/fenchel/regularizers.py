@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fenchel._sparse import sum_of_squares
+
 
 @dataclass(frozen=True)
 class L2:
@@ -12,7 +14,7 @@ class L2:
     lam: float
 
     def value(self, w: np.ndarray) -> float:
-        return 0.5 * self.lam * float(w @ w)
+        return 0.5 * self.lam * sum_of_squares(w)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return self.lam * w

@@ -54,8 +54,9 @@ class DualSolver:
 
     def note_gap(self, problem, state, gap: float) -> None:
         """Remember an estimate of the gap, relative to the dual objective."""
-        w, _ = problem.design.weights(state.v)
-        dual = problem.dual(state.mu, w)
+        concave = problem.loss.concave(problem.structure, problem.examples.y, state.mu)
+        penalty = 0.5 * problem.lam * problem.design.squared_norm(state.v)
+        dual = float(problem.examples.mass @ concave) - penalty
         state.relative_gap_estimate = gap / dual if dual > 0.0 else np.nan
 
     def refresh(self, problem, state) -> None:

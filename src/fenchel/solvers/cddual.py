@@ -17,14 +17,13 @@ import numpy as np
 from numba import njit
 
 from fenchel._math import TINY, xlogx
-from fenchel._sparse import prefetch_row, row_add, row_dot
+from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot
 from fenchel.design import TAIL
 from fenchel.solvers.blocks import DualSolver, DualState, near_target
 
 EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
 BETA, GAMMA = 0.5, 0.01  # line search (21)
-FAR = -4.0  # a slope of the sub-problem that many Newton steps from c would be needed for
 
 
 class Method(IntEnum):
@@ -132,7 +131,8 @@ def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     newtons, gap = 0, 0.0
     for k in range(order.size):
         i = order[k]
-        prefetch_row(rows, order[min(k + 1, order.size - 1)])
+        _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
+        prefetch(odds, order[min(k + 1, order.size - 1)])
         score = row_dot(rows, i, v) + v[d] - v[d + 1] * (blocks.cross[i] - blocks.centre_norm) - v[d + 2]
         step = blocks.mass[i] / blocks.lam
         p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
@@ -154,7 +154,18 @@ def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     return newtons, gap
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
+def _prefetch_example(blocks, i, mu):
+    """Bring what the next step needs into the cache; without this a step on a short row mostly waits."""
+    prefetch_row(blocks.rows, i)
+    prefetch(blocks.y, i)
+    prefetch(blocks.mass, i)
+    prefetch(blocks.norms, i)
+    prefetch(blocks.cross, i)
+    prefetch(mu, i)
+
+
+@njit(cache=True, forceinline=True)
 def _solve(method, c1, c2, odds, a, b, xi, tol):
     """Solve (18) from the side (34) names; returns the new pair, its log-odds and the Newton steps taken."""
     if 0.5 * (c2 - c1) * a + b >= 0.0:
@@ -164,18 +175,18 @@ def _solve(method, c1, c2, odds, a, b, xi, tol):
     return 1.0 - z, z, -odds, count
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _solve_near(method, c, odds, a, b, xi, tol):
     """Root Z ≤ ½ of g'(Z) = log(Z/(1 − Z)) + a(Z − c) + b, (32), given the log-odds of c."""
-    z = c
-    slope = odds + b
-    if c >= 0.5 and method != Method.LINE_SEARCH:  # (35)
+    z, slope = c, odds + b
+    if method == Method.NEWTON:
+        # Algorithm 4 may begin anywhere; a Newton step on the log-odds, in which (32) is nearly linear, lands
+        # close to the root, and its logarithm comes for nothing.
+        odds = min(odds - slope / (1.0 + a * c * (1.0 - c)), 0.0)
+        z = max(exp(odds) / (1.0 + exp(odds)), TINY)
+        slope = odds + a * (z - c) + b
+    elif c >= 0.5 and method == Method.BISECTION:  # (35)
         z = xi * c
-    elif slope < FAR and method == Method.NEWTON:
-        # Far left of the root, as in the first pass: begin near it, where Algorithm 4 may begin as well.
-        p = 1.0 / (1.0 + exp(b - a * c))
-        z = min(max(p / (1.0 + a * p * (1.0 - p)), c), 0.5)
-    if z != c:
         odds = log(z / (1.0 - z))
         slope = odds + a * (z - c) + b
     if method == Method.BISECTION:
@@ -223,7 +234,7 @@ def _hinge_epoch(blocks, order, mu, v):
     gap = 0.0
     for k in range(order.size):
         i = order[k]
-        prefetch_row(rows, order[min(k + 1, order.size - 1)])
+        _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         margin = row_dot(rows, i, v) + v[d] + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
         p, q = mu[i, 0], mu[i, 1]
         gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
