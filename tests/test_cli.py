@@ -255,11 +255,18 @@ def test_a_solver_that_cannot_train_this_is_refused(folder):
     assert "fenchel: solver 'lbfgs' cannot train a binary model with the hinge loss" in result.stderr
 
 
+@pytest.mark.parametrize("arguments", [("-o", "train.svm"), ("-o", "m", "--trace", "m")])
+def test_no_file_is_written_over_another_of_the_same_call(folder, arguments):
+    before = Path("train.svm").read_bytes()
+    assert "named twice" in fails("train", "lr", "train.svm", *arguments)
+    assert Path("train.svm").read_bytes() == before
+
+
 def test_too_little_memory_is_a_sentence(folder, monkeypatch):
     monkeypatch.setattr("fenchel._memory.available_bytes", lambda: 0)
     result = run("train", "lr", "train.svm", "-o", "m", "--solver", "newton", "-q")
     assert result.exit_code == 2
-    assert "matrix needs" in result.stderr
+    assert "GiB, but 0.0 GiB are available" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn import linear_model, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -255,3 +255,22 @@ def test_bad_input_is_one_clear_sentence(settings, arguments, message):
 def test_a_hinge_loss_names_the_solvers_it_has():
     with pytest.raises(ValueError, match="hinge loss here: it offers no gradient; use sgd, cd-dual, eg"):
         LinearSVC(solver="newton").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_warm_start_of_the_svm_keeps_its_dual_variables(data):
+    X, y = data
+    model = LinearSVC(warm_start=True, tol=1e-6, max_iter=10**5).fit(X, y)
+    cold = model.n_iter_
+    assert model.fit(X, y).n_iter_ < cold / 2
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+def test_weights_may_be_of_any_size(data, weight):
+    X, y = data
+    ours = LogisticRegression(C=1.0 / weight, tol=1e-10).fit(X, y, sample_weight=np.full(120, weight))
+    np.testing.assert_allclose(ours.coef_, LogisticRegression(tol=1e-10).fit(X, y).coef_, rtol=1e-4)
+
+
+def test_an_unfitted_model_cannot_be_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        LogisticRegression().save(tmp_path / "m")

@@ -352,3 +352,25 @@ def test_the_package_names_what_it_offers():
         fenchel.nothing
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         solvers.Nothing
+
+
+@pytest.mark.parametrize("fill", [0.0, -1.0, 0.7])
+def test_a_start_outside_the_simplex_is_refused(fill):
+    problem = CASE.problem()
+    start = fenchel.Start(np.zeros(problem.dim), 0.0, np.full((problem.n, 2), fill))
+    with pytest.raises(ValueError, match=r"start\.mu must hold probabilities"):
+        solve(problem, "cd-dual", start=start)
+
+
+@pytest.mark.parametrize("solver", [solvers.CDDual, None, 5])
+def test_what_is_no_solver_is_refused(solver):
+    with pytest.raises(ValueError, match="neither a solver's name nor an instance"):
+        solve(CASE.problem(), solver)
+
+
+@pytest.mark.parametrize(
+    "limits", [dict(tol="a"), dict(tol=None), dict(max_passes=None), dict(check_every=0)]
+)
+def test_limits_that_are_no_numbers_are_refused(limits):
+    with pytest.raises(ValueError, match="must be"):
+        solve(CASE.problem(), "newton", **limits)

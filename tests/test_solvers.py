@@ -568,3 +568,44 @@ def with_weighted_rows(case, free, hinge=False):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_run_is_labelled_with_the_name_of_its_solver(solver):
     assert solve(CASES[EASY].problem(), solver, max_passes=2).trace.solver == solver
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "tron", "sdca", "eg", "cd-dual"])
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
+def test_certificates_hold_on_separable_data_where_the_objective_vanishes(solver, scale):
+    """The free offset must be balanced relative to what is left of the loss, not to one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    y = (X[:, 0] > 0.3) * 1.0
+    X[:, 0] += np.where(y > 0, 0.3, -0.3)
+    for C in (1.0, 1e6):
+        problem = problems.binary(X * scale, y, C=C, fit_intercept=True)
+        best = solve(problem, "newton", tol=1e-9, max_passes=1000).certificate
+        run = solve(problem, solver, max_passes=200).certificate
+        assert run.primal - best.primal <= run.gap * (1 + 1e-9) + 1e-12 * best.primal
+        assert run.primal >= run.dual
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "eg", "newton"])
+def test_weights_that_span_24_orders_of_magnitude_leave_a_true_certificate(solver):
+    rng = np.random.default_rng(0)
+    y, weight = rng.random(12), 10.0 ** np.linspace(-12, 12, 12)
+    problem = problems.binary(np.full((12, 1), 1e4), y, C=1000.0, fit_intercept=True, sample_weight=weight)
+    certificate = solve(problem, solver).certificate
+    optimum = solve(problem, "newton", tol=1e-12).certificate
+    assert certificate.primal - optimum.primal <= certificate.gap + 1e-12 * optimum.primal
+    assert certificate.primal >= certificate.dual
+
+
+@pytest.mark.parametrize("sampling", ["gap", "uniform", "residual"])
+def test_sdca_with_the_hinge_loss_survives_huge_features(sampling):
+    X = np.random.default_rng(0).normal(size=(12, 2)) * 1e8
+    problem = problems.binary(X, np.array([0.0, 1.0] * 6), C=1.0, loss="hinge")
+    certificate = solve(problem, solvers.SDCA(sampling=sampling), max_passes=300, tol=1e-9).certificate
+    assert certificate.primal >= certificate.dual and np.isfinite(certificate.gap)
+
+
+def test_iis_passes_over_stored_zeros():
+    X = sp.csr_matrix(np.abs(np.random.default_rng(0).normal(size=(20, 3))))
+    X.data[:3] = 0.0
+    assert solve(problems.binary(X, np.arange(20) % 2.0, C=0.1), "iis").certificate.converged

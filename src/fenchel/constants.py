@@ -4,7 +4,7 @@ Every tool weighs the sum or the mean of the losses against ‖w‖² in its own
 by the total weight N of the examples (their number n, without sample weights) all read mean loss + λ/2 ‖w‖².
 """
 
-from math import isinf, isnan
+from math import inf, isinf, isnan
 
 # name: (objective as that tool writes it, λ from its constant and N)
 CONSTANTS = {
@@ -37,7 +37,12 @@ def penalty(total: float, **constant: float) -> float:
     if name in WEAKENING:
         if not value > 0.0:
             raise ValueError(f"{name}={value:g} must be positive ({name}=inf means no regulariser)")
-        return 0.0 if isinf(value) else CONSTANTS[name][1](value, total)
+        if isinf(value):
+            return 0.0
+        lam = CONSTANTS[name][1](value, total) if value * total > 0.0 else inf
+        if not 0.0 < lam < inf:
+            raise ValueError(f"{name}={value:g} for a total weight of {total:g} leaves no usable λ ({lam:g})")
+        return lam
     if not 0.0 <= value < float("inf"):
         raise ValueError(f"{name}={value:g} must be a finite number, at least 0 (0 means no regulariser)")
     return CONSTANTS[name][1](value, total)

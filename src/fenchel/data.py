@@ -41,11 +41,14 @@ def weighted_examples(X, y, weight=None) -> tuple[Examples, float]:
     if weight is None:
         return Examples(rows, y, np.full(n, 1.0 / n)), float(n)
     weight = _checked_weights(weight, n)
-    if not weight.all():
-        keep = np.flatnonzero(weight)
-        rows, y, weight = take(rows, keep), y[keep], weight[keep]
-    total = float(weight.sum())
-    return Examples(rows, y, weight / total), total
+    largest = float(weight.max())
+    mass = weight / largest  # first, so that neither sums nor quotients overflow
+    share = float(mass.sum())
+    mass /= share
+    if not mass.all():
+        keep = np.flatnonzero(mass)
+        rows, y, mass = take(rows, keep), y[keep], mass[keep]
+    return Examples(rows, y, mass), largest * share
 
 
 def _checked_weights(weight, n):

@@ -146,8 +146,7 @@ class Problem:
         mu = self.structure.marginals(scores)
         losses = self.structure.log_losses(scores, examples.y)
         value = float(examples.mass @ losses) + self.regularizer.value(w)
-        residual = examples.mass * self.structure.residual(examples.y, mu)
-        gradient = self.regularizer.gradient(w) - self.design.adjoint(residual)
+        gradient = self.regularizer.gradient(w) - self._pull(mu)
         return Evaluation(w, b, value, gradient, scores, mu)
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
@@ -165,7 +164,7 @@ class Problem:
         The matrix of Newton's method and of every quadratic surrogate.
         """
         require_memory(
-            3 * 8 * self.dim**2,
+            5 * 8 * self.dim**2,  # parts of the Gram matrix, their sum, its scaled copy
             f"a {self.dim} × {self.dim} matrix",
             "use a solver without one: lbfgs, tron, cd-dual",
         )
@@ -181,9 +180,17 @@ class Problem:
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), (d,): one pass."""
+        return self.regularizer.weights(self._pull(mu))
+
+    def _pull(self, mu) -> np.ndarray:
+        """Σ m_i A_iᵀ(y_i − μ_i), (d,), on centred features where b is free.
+
+        There Σ m_i (y_i − μ_i) is zero but for rounding, which must not be multiplied by a large mean.
+        """
         examples = self.examples
         residual = examples.mass * self.structure.residual(examples.y, mu)
-        return self.regularizer.weights(self.design.adjoint(residual))
+        pull = self.design.adjoint(residual)
+        return pull - residual.sum() * self.design.centre if self.free else pull
 
     def augmented_of(self, mu, b=0.0) -> np.ndarray:
         """The augmented vector of `design.py`: w(μ) on centred features, and the offset b; one pass."""
@@ -208,7 +215,8 @@ class Problem:
         """The certificate of a primal solver, free with its gradient: ‖∇P(w)‖²/(2λ), lepriol2018 (8)."""
         norm = evaluation.gradient_norm
         gap = norm**2 / (2.0 * self.lam) if self.lam > 0.0 else nan
-        return Point(evaluation.w, evaluation.b, evaluation.value, evaluation.value - gap, gap, norm)
+        dual = lower_bound(evaluation.value, gap)
+        return Point(evaluation.w, evaluation.b, evaluation.value, dual, gap, norm)
 
     def primal_point(self, w) -> Point:
         """The certificate at w: one pass. Log loss only."""
@@ -230,13 +238,18 @@ class Problem:
         losses = self.loss.losses(structure, scores, examples.y)
         primal = float(examples.mass @ losses) + self.regularizer.value(w)
         gap = float(examples.mass @ self.loss.block_gaps(structure, scores, examples.y, mu))
-        return Point(w, b, primal, primal - gap, gap)
+        return Point(w, b, primal, lower_bound(primal, gap), gap)
 
     def mixed_point(self, w, mu) -> Point:
         """Primal value of one point and dual value of another: what a subgradient method can certify."""
         primal, b = self.value_at(w)
         dual = self.dual(mu)
         return Point(w, b, primal, dual, primal - dual)
+
+
+def lower_bound(primal: float, gap: float) -> float:
+    """primal − gap, less what rounding may have added: where both are huge their difference has no digits."""
+    return primal - gap - 4.0 * np.finfo(float).eps * (abs(primal) + gap)
 
 
 def solve_positive(matrix, rhs) -> np.ndarray:

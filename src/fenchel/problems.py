@@ -7,6 +7,7 @@ result = solve(problems.binary(X, y, C=1.0), solvers.CDDual(), tol=1e-6)
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel._memory import require_memory
 from fenchel.constants import penalty
 from fenchel.data import weighted_examples
 from fenchel.losses import LOSSES
@@ -36,11 +37,12 @@ def binary(
     """
     if loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")
-    y = _targets(y, loss)
+    X, y = _matrix(X), _targets(y, loss)
     if fit_intercept and loss == "hinge" and intercept_scaling is None:
         intercept_scaling = 1.0
     if fit_intercept and intercept_scaling is not None:
         X = with_constant(X, intercept_scaling)
+    require_memory(6 * 8 * X.shape[1], f"training {X.shape[1]} weights", "hash or renumber the features")
     examples, total = weighted_examples(X, y, sample_weight)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
         raise ValueError("only one class has examples of positive weight; two are needed")
@@ -58,6 +60,19 @@ def with_constant(X, value: float):
     if sp.issparse(X):
         return sp.hstack([X, sp.csr_matrix(column)], format="csr")
     return np.hstack([X, column])
+
+
+def _matrix(X):
+    """X as a SciPy matrix or a 2-D array of finite numbers."""
+    if not sp.issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions, expected 2: one row per example")
+    values = X.data if sp.issparse(X) else X
+    # A sum is a fraction of the cost of looking at each number, and finite where all of them are (and small).
+    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+        raise ValueError("X contains NaN or infinity; remove or impute those entries first")
+    return X
 
 
 def _targets(y, loss):

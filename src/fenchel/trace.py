@@ -81,8 +81,10 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, values: dict) -> "Certificate":
-        known = {name: nan if value is None else value for name, value in values.items()}
-        return cls(**known | {"status": Status[values["status"]]})
+        numbers = {
+            name: nan if value is None else float(value) for name, value in values.items() if name != "status"
+        }
+        return cls(**numbers, status=Status[values["status"]])
 
 
 def percent(fraction: float) -> str:

@@ -60,7 +60,7 @@ def train(data, output, valid, trace, quiet, **settings):
     Exit code 0: proven within tol of the optimum. 1: not converged or interrupted, the model is saved all
     the same. 2: wrong usage or wrong input.
     """
-    require_places(output, trace)
+    require_places(output, trace, (data, valid))
     _check(settings, data, valid)
     X, y = _read_classes(data, settings, quiet)
     classes = _classes(y)

@@ -12,7 +12,9 @@ LINES = 10_000  # written at a time
 @click.argument("model")
 @click.argument("data")
 @click.option(
+    "--marginals",
     "--probabilities",
+    "probabilities",
     is_flag=True,
     help="Add the probability of each class behind the label, tabs between, in the order `inspect` shows.",
 )

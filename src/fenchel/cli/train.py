@@ -1,11 +1,12 @@
 """fenchel train: fit a model and save it with its certificate."""
 
+import os
 import warnings
 
 import click
 
 from fenchel.cli import kinds, options
-from fenchel.cli.failures import FAILED, require_place, writing
+from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import LazyGroup
 from fenchel.cli.output import say
 from fenchel.cli.progress import gap_bar
@@ -79,8 +80,12 @@ def fit_and_save(model, fit, *, output, trace=None, quiet=False, validate=None) 
     say(f"model written to {output}", quiet)
 
 
-def require_places(output, trace) -> None:
-    """Refuse output files that cannot be written, before reading anything."""
+def require_places(output, trace, inputs) -> None:
+    """Refuse output files that cannot be written or would replace another file of the call."""
+    places = [os.path.realpath(path) for path in (output, trace, *inputs) if path and path != "-"]
+    for path in filter(None, (output, trace)):
+        if places.count(os.path.realpath(path)) > 1:
+            raise Failure(f"{path}: named twice, once to be written; give each file its own name")
     require_place(output)
     if trace:
         require_place(trace)

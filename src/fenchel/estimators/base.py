@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel.loop import Result, as_solver, solve, solver_name
 from fenchel.problem import Problem
@@ -84,6 +85,7 @@ class Trained(BaseEstimator):
         """Write the fitted model to a file that `fenchel.load` reads; nothing in it can be executed."""
         from fenchel.io.models import write_model
 
+        check_is_fitted(self)
         arrays, facts = self._to_file()
         facts["certificate"] = self.certificate_.to_dict()
         write_model(path, type(self).__name__, settings_to_json(self.get_params(deep=False)), facts, arrays)

@@ -71,6 +71,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         result = self._solve(problem, self._start(problem, classes))
         self.classes_ = classes
         self._keep(result.w, result.b)
+        if self.warm_start:
+            self._dual = result.mu
         return self
 
     def _encode(self, y):
@@ -102,13 +104,17 @@ class LinearClassifier(ClassifierMixin, Trained):
         return weight
 
     def _start(self, problem, classes):
-        """The last fit's weights, if asked for and of the same shape."""
+        """The last fit's weights, if asked for and of the same shape, with its dual variables likewise."""
         if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
             return None
         w = self.coef_.ravel().astype(np.float64)
         if self._scaled_intercept:
             w = np.append(w, self.intercept_[0] / self._scaled_intercept)
-        return Start(w, float(self.intercept_[0]) if problem.free else 0.0) if w.size == problem.dim else None
+        if w.size != problem.dim:
+            return None
+        mu = getattr(self, "_dual", None)
+        same = mu is not None and mu.shape == (problem.n, problem.structure.block_size)
+        return Start(w, float(self.intercept_[0]) if problem.free else 0.0, mu if same else None)
 
     @property
     def _scaled_intercept(self):
@@ -158,7 +164,12 @@ class LinearClassifier(ClassifierMixin, Trained):
     def _from_file(self, arrays, facts):
         self.classes_ = np.array(facts["classes"], dtype=facts["classes_dtype"])
         self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
-        self.n_features_in_, self.n_iter_ = facts["n_features_in"], facts["n_iter"]
+        self.n_features_in_, self.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
+        shapes = (self.classes_.shape, self.coef_.shape, self.intercept_.shape)
+        if shapes != ((2,), (1, self.n_features_in_), (1,)):
+            raise ValueError(f"classes, coef and intercept have shapes {shapes}")
+        if self.coef_.dtype != np.float64 or self.intercept_.dtype != np.float64:
+            raise ValueError(f"coef is {self.coef_.dtype} and intercept {self.intercept_.dtype}, not float64")
         if "feature_names_in" in facts:
             self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
 

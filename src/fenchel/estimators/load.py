@@ -13,5 +13,5 @@ def load(path):
         raise ModelError(f"{path}: holds a model of class {kind!r}, which this fenchel does not know")
     try:
         return SAVED[kind].from_file(settings, facts, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelError(f"{path}: the model file is damaged ({error!r})") from None

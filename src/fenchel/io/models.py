@@ -45,6 +45,8 @@ def read_model(path) -> tuple[str, dict, dict, dict[str, np.ndarray]]:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such model file")
+    if not path.is_file():
+        raise ModelError(f"{path}: not a file, expected a fenchel model")
     try:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}

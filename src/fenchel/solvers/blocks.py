@@ -57,7 +57,7 @@ class DualSolver:
         concave = problem.loss.concave(problem.structure, problem.examples.y, state.mu)
         penalty = 0.5 * problem.lam * problem.design.squared_norm(state.v)
         dual = float(problem.examples.mass @ concave) - penalty
-        state.relative_gap_estimate = gap / dual if dual > 0.0 else np.nan
+        state.relative_gap_estimate = float(gap) / float(dual) if dual > 1e-300 else np.nan
 
     def refresh(self, problem, state) -> None:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""

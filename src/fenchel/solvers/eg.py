@@ -42,8 +42,8 @@ class EG(DualSolver):
     def __post_init__(self):
         if self.order not in {"random", "cyclic"}:
             raise ValueError(f"order={self.order!r}; there are 'random', 'cyclic'")
-        if not self.eta > 0.0:
-            raise ValueError(f"eta={self.eta!r} must be positive")
+        if not 0.0 < self.eta < np.inf:
+            raise ValueError(f"eta={self.eta!r} must be a positive number")
 
     def init(self, problem, start):
         theta = np.empty((problem.n, problem.structure.block_size))

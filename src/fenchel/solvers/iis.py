@@ -62,7 +62,8 @@ def _solve(columns, t, expected, sums, c, lam):
             term = expected[i] * columns.data[e] * exp(z * sums[i])
             total += term
             slope += term * sums[i]
-            least = min(least, sums[i])
+            if term > 0.0:
+                least = min(least, sums[i])
         excess = total + lam * z - c
         step = excess / (slope + lam) if slope + lam > 0.0 else 0.0
         if k == 0 and excess < 0.0:

@@ -24,6 +24,10 @@ class LBFGS(BatchSolver):
     memory: int = 10
     needs: ClassVar[frozenset] = frozenset({"log", "gradient"})
 
+    def __post_init__(self):
+        if not (isinstance(self.memory, int) and self.memory > 0):
+            raise ValueError(f"memory={self.memory!r} must be a positive whole number")
+
     def init(self, problem, start):
         return LBFGSState(**vars(super().init(problem, start)))
 

@@ -57,8 +57,8 @@ class SDCA(DualSolver):
     sampling: "gap" in proportion to the last known m_i·gap_i; "uniform"; "importance" to λ + m_i R_i;
         "gap-importance" to their product; "max" the largest known gap; "residual" by (49).
     non_uniform: the fraction of draws that follow `sampling`, the rest being uniform.
-    step: "newton" to relative `precision` in the step size; "one-newton"; "fixed", 1/(1 + max m_i R_i/λ).
-    init: ε of the first point (1 − ε)·truth + ε·uniform, (21).
+    step_size: "newton" to relative `precision`; "one-newton"; "fixed", 1/(1 + max m_i R_i/λ).
+    first: ε of the first point (1 − ε)·truth + ε·uniform, (21).
     """
 
     sampling: str = "gap"
@@ -74,8 +74,9 @@ class SDCA(DualSolver):
             raise ValueError(f"sampling={self.sampling!r}; there are {', '.join(map(repr, SAMPLINGS))}")
         if self.step_size not in STEPS:
             raise ValueError(f"step_size={self.step_size!r}; there are {', '.join(map(repr, STEPS))}")
-        if not 0.0 <= self.non_uniform <= 1.0:
-            raise ValueError(f"non_uniform={self.non_uniform!r} must be between 0 and 1")
+        for name in ("non_uniform", "precision", "first"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
     def init(self, problem, start):
         epsilon = self.first if problem.loss.name == "log" else 0.0
@@ -83,14 +84,19 @@ class SDCA(DualSolver):
         state = SDCAState(mu=mu, v=self.first_v(problem, mu), rng=np.random.default_rng(self.seed))
         state.gaps = np.full(problem.n, FIRST_GAP)
         state.smoothness = _smoothness(problem.blocks)
-        weights = np.ones(problem.n)
-        kind = SAMPLINGS[self.sampling]
-        if kind in (Sampling.IMPORTANCE, Sampling.GAP_IMPORTANCE):
-            weights = state.smoothness * (FIRST_GAP if kind == Sampling.GAP_IMPORTANCE else 1.0)
-        elif kind in (Sampling.GAP, Sampling.MAX, Sampling.RESIDUAL):
-            weights = FIRST_GAP * problem.examples.mass
-        state.tree = _sampling.make_tree(weights, kind == Sampling.MAX)
+        state.tree = _sampling.make_tree(self._first_weights(problem, state), self.sampling == "max")
         return state
+
+    def _first_weights(self, problem, state):
+        """Sampling weights as if every block gap, or distance, were FIRST_GAP."""
+        if self.sampling in {"uniform", "importance"}:
+            return state.smoothness
+        weights = FIRST_GAP * problem.examples.mass
+        if self.sampling == "gap-importance":
+            weights *= state.smoothness
+        if self.sampling == "residual":
+            weights *= np.sqrt(state.smoothness / problem.lam)
+        return weights
 
     def step(self, problem, state):
         n = problem.n
@@ -153,7 +159,7 @@ def _epoch(
         rate = blocks.mass[i] / blocks.lam
         curvature = rate * base.block_squared_norm(blocks, i, delta)
         if hinge:
-            gamma = min(1.0, slope / curvature) if slope < curvature else 1.0
+            gamma = slope / curvature if 0.0 < slope < curvature else 1.0 if slope > 0.0 else 0.0
         elif step == Step.FIXED:
             gamma = fixed
         else:

@@ -39,7 +39,7 @@ class SGD:
     free_check: ClassVar[bool] = False
 
     def __post_init__(self):
-        if self.eta0 != "search" and not (isinstance(self.eta0, (int, float)) and self.eta0 > 0.0):
+        if self.eta0 != "search" and not (isinstance(self.eta0, (int, float)) and 0.0 < self.eta0 < np.inf):
             raise ValueError(f"eta0={self.eta0!r} must be 'search' or a positive number")
 
     def init(self, problem, start):

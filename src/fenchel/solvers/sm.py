@@ -58,6 +58,7 @@ class SM(BatchSolver):
         if self.variant == "s":
             w = scaled_update(problem, now, state.fixed)
             state.evaluation = evaluate(problem, state, w, now.b)
+            state.updates += problem.dim
             state.stalled = bool(np.array_equal(w, now.w))
         elif self.variant == "q":
             backtrack(problem, state, -self._solve_bound(state.fixed, now.gradient))

@@ -29,6 +29,10 @@ class TRON(BatchSolver):
     accuracy: float = 0.1
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "hessian"})
 
+    def __post_init__(self):
+        if not 0.0 < self.accuracy < 1.0:
+            raise ValueError(f"accuracy={self.accuracy!r} must be between 0 and 1")
+
     def init(self, problem, start):
         begun = super().init(problem, start)
         return TRONState(**vars(begun), radius=begun.evaluation.gradient_norm / max(problem.lam, 1e-300))

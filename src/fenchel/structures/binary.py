@@ -140,12 +140,14 @@ def _balance(scores, y, mass, b):
     low, high = middle - scores.max(), middle - scores.min()
     b = min(max(b, low), high)
     for _ in range(200):
-        excess, slope = 0.0, 0.0
+        above, below, slope = 0.0, 0.0, 0.0
         for i in range(scores.size):
             p, q = sigmoid_pair(scores[i] + b)
-            excess += mass[i] * ((1.0 - y[i]) * p - y[i] * q)
+            above += mass[i] * (1.0 - y[i]) * p
+            below += mass[i] * y[i] * q
             slope += mass[i] * p * q
-        if abs(excess) <= 1e-16:
+        excess = above - below
+        if abs(excess) <= 1e-16 * (above + below):  # relative: on separable data both are tiny
             break
         if excess > 0.0:
             high = b
