@@ -143,10 +143,9 @@ class Problem:
         scores = self.design.scores(w)
         b = self.offset(scores, b)
         scores += b
-        mu = self.structure.marginals(scores)
-        losses = self.structure.log_losses(scores, examples.y)
-        value = float(examples.mass @ losses) + self.regularizer.value(w)
-        gradient = self.regularizer.gradient(w) - self._pull(mu)
+        loss, mu, residual = self.structure.log_oracle(scores, examples.y, examples.mass)
+        value = loss + self.regularizer.value(w)
+        gradient = self.regularizer.gradient(w) - self._pull(residual)
         return Evaluation(w, b, value, gradient, scores, mu)
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
@@ -180,15 +179,14 @@ class Problem:
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), (d,): one pass."""
-        return self.regularizer.weights(self._pull(mu))
-
-    def _pull(self, mu) -> np.ndarray:
-        """Σ m_i A_iᵀ(y_i − μ_i), (d,), on centred features where b is free.
-
-        There Σ m_i (y_i − μ_i) is zero but for rounding, which must not be multiplied by a large mean.
-        """
         examples = self.examples
-        residual = examples.mass * self.structure.residual(examples.y, mu)
+        return self.regularizer.weights(self._pull(examples.mass * self.structure.residual(examples.y, mu)))
+
+    def _pull(self, residual) -> np.ndarray:
+        """Σ A_iᵀ residual_i, (d,), of residuals m_i (y_i − μ_i); on centred features where b is free.
+
+        There the residuals sum to zero but for rounding, which must not be multiplied by a large mean.
+        """
         pull = self.design.adjoint(residual)
         return pull - residual.sum() * self.design.centre if self.free else pull
 

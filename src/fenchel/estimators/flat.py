@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fenchel import problems
@@ -78,9 +78,6 @@ class LinearClassifier(ClassifierMixin, Trained):
     def _encode(self, y):
         """Sorted classes, and 1.0 where y is the second."""
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind not in {"binary", "multiclass"}:
-            raise ValueError(f"{type(self).__name__} takes one label per row, not a target of type {kind}")
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size == 1:
             raise ValueError(
@@ -88,7 +85,7 @@ class LinearClassifier(ClassifierMixin, Trained):
             )
         if classes.size > 2:
             raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}: "
+                f"Only binary classification is supported. The type of the target is multiclass: "
                 f"y holds {classes.size} classes."
             )
         return classes, codes.astype(np.float64)
