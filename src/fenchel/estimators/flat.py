@@ -55,7 +55,10 @@ class LinearClassifier(ClassifierMixin, Trained):
         -------
         self, with coef_, intercept_, classes_, n_iter_, certificate_ and trace_.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        # `problems.binary` looks for NaN and infinity: once is enough.
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
         classes, targets = self._encode(y)
         weight = self._weights(sample_weight, X, y, classes)
         problem = problems.binary(
@@ -77,6 +80,9 @@ class LinearClassifier(ClassifierMixin, Trained):
 
     def _encode(self, y):
         """Sorted classes, and 1.0 where y is the second."""
+        ends = two_whole_numbers(y)
+        if ends is not None:
+            return ends, (y == ends[1]).astype(np.float64)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size == 1:
@@ -169,6 +175,16 @@ class LinearClassifier(ClassifierMixin, Trained):
             raise ValueError(f"coef is {self.coef_.dtype} and intercept {self.intercept_.dtype}, not float64")
         if "feature_names_in" in facts:
             self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+
+
+def two_whole_numbers(y) -> np.ndarray | None:
+    """The two values of a numeric y, if it has just two and they are whole: found without sorting."""
+    if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iuf":
+        return None
+    low, high = y.min(), y.max()
+    if low == high or not (low == np.floor(low) and high == np.floor(high)):
+        return None
+    return np.array([low, high]) if ((y == low) | (y == high)).all() else None
 
 
 class LogisticRegression(LinearClassifier):

@@ -96,7 +96,7 @@ class CDDual(DualSolver):
         state.updates += problem.n
         self.refresh(problem, state)
         # The gap met during the pass, carried on to its end by most of the progress since the last one.
-        progress = (gap / state.last_gap) ** 0.7 if gap < state.last_gap else 1.0
+        progress = (gap / state.last_gap) ** 0.6 if gap < state.last_gap else 1.0
         self.note_gap(problem, state, gap * progress)
         state.last_gap = gap
 
