@@ -71,6 +71,5 @@ class DualSolver:
 
 def near_target(problem, epsilon: float) -> np.ndarray:
     """(1 − ε) y_i + ε · uniform, (n, size): lepriol2018 (21)."""
-    y = problem.examples.y
-    mu = np.column_stack([y, 1.0 - y])
+    mu = problem.structure.target(problem.examples.y)
     return (1.0 - epsilon) * mu + epsilon / mu.shape[1]

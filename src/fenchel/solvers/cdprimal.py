@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from numba import njit
 
-from fenchel._math import sigmoid_pair
+from fenchel._math import log1pexp, sigmoid, sigmoid_pair
 from fenchel.solvers.columns import ColumnSolver
 
 BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
@@ -77,7 +77,10 @@ def _epoch(columns, order, mass, empirical, lam, fast, w, scores):
 def _bound(z, expected, largest, covered):
     """P̃_t log(1 + (e^{z f#} − 1) E/(f# P̃_t)) of (39), without overflow."""
     a = min(expected / (largest * covered), 1.0)
-    return covered * _log_mean_exp(a, 1.0 - a, z * largest)
+    u = z * largest
+    if u > 1.0 and a > 0.0:
+        return covered * (u + log(a + (1.0 - a) * exp(-u)))
+    return covered * log1p(a * expm1(u)) if a < 1.0 else covered * u
 
 
 @njit(cache=True)
@@ -86,15 +89,9 @@ def _log_ratio(columns, t, mass, scores, z):
     total = 0.0
     for e in range(columns.indptr[t], columns.indptr[t + 1]):
         i = columns.indices[e]
-        p, q = sigmoid_pair(scores[i])
-        total += mass[i] * _log_mean_exp(p, q, z * columns.data[e])
+        u = z * columns.data[e]
+        if abs(u) > 1.0:  # p may underflow while p eᵘ does not
+            total += mass[i] * (log1pexp(scores[i] + u) - log1pexp(scores[i]))
+        else:
+            total += mass[i] * log1p(sigmoid(scores[i]) * expm1(u))
     return total
-
-
-@njit(cache=True)
-def _log_mean_exp(p, q, u):
-    """log(q + p eᵘ) with p + q = 1."""
-    if u > 1.0:
-        return u + log(p + q * exp(-u))
-    inner = p * expm1(u)
-    return log1p(inner) if inner > -0.5 else log(q + p * exp(u))

@@ -46,7 +46,7 @@ class SGD:
         w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
         state = SGDState(v=problem.design.augment(w, b), rng=np.random.default_rng(self.seed))
         if problem.loss.name == "hinge":
-            state.mu = np.column_stack([problem.examples.y, 1.0 - problem.examples.y])
+            state.mu = problem.structure.target(problem.examples.y)
             state.visits = np.zeros(problem.n)
         state.eta0 = self._search(problem, state) if self.eta0 == "search" else float(self.eta0)
         return state

@@ -38,6 +38,10 @@ class Binary:
     blocks_type = BinaryBlocks
     block_size = 2
 
+    def target(self, y):
+        """(n, 2) empirical marginals."""
+        return np.column_stack([y, 1.0 - y])
+
     def marginals(self, scores):
         """(n, 2) marginals at the scores."""
         mu = np.empty((scores.size, 2))
