@@ -21,7 +21,7 @@ import datasets
 from measure import Timing, machine, objective, reference, seconds_to, timed
 from rivals import RIVALS, spaced
 
-OURS = ["auto", "cd-dual", "sdca", "tron", "lbfgs", "sag", "eg", "cd-primal"]
+OURS = ["auto", "cd-dual", "tron", "lbfgs", "sdca", "sag", "eg", "cd-primal"]
 CONSTANTS = {"a9a": 4.0, "imdb": 1.0, "20newsgroups": 10.0}
 TARGETS = (1e-3, 1e-6)
 

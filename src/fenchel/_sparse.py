@@ -171,9 +171,11 @@ def weighted_gram(rows, start, stop, weights, out):
 
     Indices within a row increase, so that the second is never the smaller.
     """
+    d, flat = np.uint64(out.shape[1]), out.reshape(-1)
     for i in range(start, stop):
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        end = rows.indptr[i + 1]
+        for e in range(rows.indptr[i], end):
             scaled = weights[i] * rows.data[e]
-            target = out[rows.indices[e]]
-            for f in range(e, rows.indptr[i + 1]):
-                target[rows.indices[f]] += scaled * rows.data[f]
+            begin = np.uint64(rows.indices[e]) * d
+            for f in range(e, end):
+                flat[begin + np.uint64(rows.indices[f])] += scaled * rows.data[f]

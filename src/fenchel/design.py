@@ -22,7 +22,7 @@ from fenchel import _sparse
 TAIL = 3  # entries of the augmented vector after the d weights
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
-LARGE = 200_000  # multiplications from which splitting pays
+LARGE = 1_000_000  # multiplications from which splitting pays
 
 
 class Design:
