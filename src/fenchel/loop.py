@@ -13,7 +13,8 @@ from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import Certificate, Meter, Row, Status, Trace
 
-FARTHER = 1.3  # costly checks are at the latest this factor of passes apart
+# Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart.
+FIRST_CHECK, FARTHER = 10.0, 1.3
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class _Run:
         self.trace = Trace(solver=solver_name(solver), problem=str(problem))
         self.best: Point | None = None
         self.dual = -inf
-        self.next_check = 0.0 if self._checks_are_cheap else 4.0
+        self.next_check = 0.0 if self._checks_are_cheap else FIRST_CHECK
         self.calibration = 1.0
         self.gradient_norm_at_zero = nan  # what ‖∇P‖ is compared with where there is no dual
 
@@ -258,7 +259,7 @@ class _Run:
         if self.check_every is not None:
             self.next_check = state.passes + self.check_every
         elif not self.solver.free_check:
-            self.next_check = max(FARTHER * state.passes, 4.0)
+            self.next_check = max(FARTHER * state.passes, FIRST_CHECK)
 
     def _limit(self, state) -> Status:
         if state.passes >= self.stop.max_passes:
