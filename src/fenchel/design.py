@@ -22,7 +22,7 @@ from fenchel import _sparse
 TAIL = 3  # entries of the augmented vector after the d weights
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
-LARGE = 1_000_000  # multiplications from which splitting pays
+LARGE = 400_000  # multiplications from which splitting pays
 
 
 class Design:
@@ -32,17 +32,28 @@ class Design:
         self.rows = rows
         self.n, self.dim = rows.shape
         self.threads = thread_count(threads)
-
         self.centred = centred
         self.centre = self.adjoint(mass) if centred else np.zeros(self.dim)
 
     def _for_each_part(self, work: float, task) -> list:
-        """[task(start, stop) for each part of the rows], by threads; one part where the work is small."""
+        """[task(start, stop) for each part of the rows], by threads; one part where the work is small.
+
+        The calling thread takes its share: handing all of it over would cost it a wait.
+        """
         cuts = np.linspace(0, self.n, PARTS + 1 if work >= LARGE else 2).astype(np.int64)
         parts = list(pairwise(cuts))
-        if self.threads == 1 or len(parts) == 1:
+        helpers = min(self.threads, len(parts)) - 1
+        if helpers == 0:
             return [task(*part) for part in parts]
-        return list(thread_pool(self.threads).map(lambda part: task(*part), parts))
+
+        def share(first):
+            return {k: task(*parts[k]) for k in range(first, len(parts), helpers + 1)}
+
+        others = [thread_pool(helpers).submit(share, first) for first in range(1, helpers + 1)]
+        done = share(0)
+        for other in others:
+            done |= other.result()
+        return [done[k] for k in range(len(parts))]
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w, (n,)."""

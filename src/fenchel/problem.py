@@ -140,7 +140,7 @@ class Problem:
     def evaluate(self, w, b=0.0) -> Evaluation:
         """P and ∇P at w for the log loss: one pass. b starts the search for the best offset."""
         examples = self.examples
-        scores = self.design.scores(w)
+        scores = self.design.scores(w) if w.any() else np.zeros(self.n)
         b = self.offset(scores, b)
         scores += b
         loss, mu, residual = self.structure.log_oracle(scores, examples.y, examples.mass)
