@@ -86,7 +86,7 @@ class CDDual(DualSolver):
         return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
 
     def step(self, problem, state):
-        order = state.rng.permutation(problem.n)
+        order = state.rng.permutation(problem.n).view(np.uint64)
         if problem.loss.name == "hinge":
             gap = _hinge_epoch(problem.blocks, order, state.mu, state.v)
         else:
@@ -128,13 +128,15 @@ def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     which saves the pass that w(μ) would cost.
     """
     rows, d = blocks.rows, blocks.n_weights
+    b, c, along_centre = v[d], v[d + 1], v[d + 2]
+    scale = 1.0 / blocks.lam
     newtons, gap = 0, 0.0
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         prefetch(odds, order[min(k + 1, order.size - 1)])
-        score = row_dot(rows, i, v) + v[d] - v[d + 1] * (blocks.cross[i] - blocks.centre_norm) - v[d + 2]
-        step = blocks.mass[i] / blocks.lam
+        score = row_dot(rows, i, v) + b - c * (blocks.cross[i] - blocks.centre_norm) - along_centre
+        step = scale * blocks.mass[i]
         p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
         before = 0.0 if fresh else y * q - (1.0 - y) * p
         slope = odds[i] - score
@@ -149,8 +151,9 @@ def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
         change = step * (y * q - (1.0 - y) * p - before)
         if change != 0.0:
             row_add(rows, i, change, v)
-            v[d + 1] += change
-            v[d + 2] += change * blocks.cross[i]
+            c += change
+            along_centre += change * blocks.cross[i]
+    v[d + 1], v[d + 2] = c, along_centre
     return newtons, gap
 
 
