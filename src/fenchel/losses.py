@@ -14,6 +14,10 @@ class Log:
         """(n,) KL(μ_i ‖ marginals at s_i), lepriol2018 (11)."""
         return structure.kl(mu, scores)
 
+    def value_and_gap(self, structure, scores, y, mass, mu):
+        """Σ m_i loss_i and Σ m_i · block gap, in one sweep."""
+        return structure.log_value_and_gap(scores, y, mass, mu)
+
     def concave(self, structure, y, mu):
         """(n,) H_i(μ_i)."""
         return structure.entropies(mu)
@@ -31,6 +35,11 @@ class Hinge:
     def block_gaps(self, structure, scores, y, mu):
         """(n,) max(s_i + cost_i) − ⟨s_i + cost_i, μ_i⟩."""
         return structure.hinge_gaps(scores, y, mu)
+
+    def value_and_gap(self, structure, scores, y, mass, mu):
+        """Σ m_i loss_i and Σ m_i · block gap."""
+        losses, gaps = self.losses(structure, scores, y), self.block_gaps(structure, scores, y, mu)
+        return float(mass @ losses), float(mass @ gaps)
 
     def concave(self, structure, y, mu):
         """(n,) ⟨cost_i, μ_i⟩."""

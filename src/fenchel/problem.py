@@ -233,9 +233,8 @@ class Problem:
         scores = self.design.scores(w)
         b = self.offset(scores)
         scores += b
-        losses = self.loss.losses(structure, scores, examples.y)
-        primal = float(examples.mass @ losses) + self.regularizer.value(w)
-        gap = float(examples.mass @ self.loss.block_gaps(structure, scores, examples.y, mu))
+        value, gap = self.loss.value_and_gap(structure, scores, examples.y, examples.mass, mu)
+        primal = value + self.regularizer.value(w)
         return Point(w, b, primal, lower_bound(primal, gap), gap)
 
     def mixed_point(self, w, mu) -> Point:

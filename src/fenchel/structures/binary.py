@@ -85,6 +85,10 @@ class Binary:
         _kl(mu, scores, out)
         return out
 
+    def log_value_and_gap(self, scores, y, mass, mu):
+        """Σ m_i loss_i and Σ m_i KL(μ_i ‖ marginals at s_i)."""
+        return _log_value_and_gap(scores, y, mass, mu)
+
     def residual(self, y, mu):
         """y_i − μ_i in the space of scores, (n,), without cancellation."""
         return y * mu[:, 1] - (1.0 - y) * mu[:, 0]
@@ -136,6 +140,16 @@ def _log_losses(scores, y, losses):
         if y[i] < 1.0:
             loss += (1.0 - y[i]) * log1pexp(scores[i])
         losses[i] = loss
+
+
+@njit(cache=True, nogil=True)
+def _log_value_and_gap(scores, y, mass, mu):
+    value, gap = 0.0, 0.0
+    for i in range(scores.size):
+        s = scores[i]
+        value += mass[i] * (log1p(exp(-abs(s))) + (max(s, 0.0) * (1.0 - y[i]) - min(s, 0.0) * y[i]))
+        gap += mass[i] * kl_pair(mu[i, 0], mu[i, 1], s)
+    return value, gap
 
 
 @njit(cache=True, nogil=True)
