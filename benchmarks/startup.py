@@ -1,6 +1,6 @@
 """Start-up in fresh processes: `import fenchel`, and a small fit with a warm and with a cold kernel cache.
 
-    python benchmarks/startup.py
+    python benchmarks/startup.py [solver ...]
 
 "over" is the wall time of the fit less its second run in the same process (the solving) and less the imports
 of Numba and scikit-learn, measured in a process that does only these.
@@ -48,7 +48,7 @@ def main():
         libraries = min(run(LIBRARIES, empty)[0] for _ in range(5))
         print(f"imports of Numba and scikit-learn: {libraries:.2f} s\n")
     print("| solver | cold cache, s | warm cache, s | warm, over |\n|---|---|---|---|")
-    for solver in SOLVERS:
+    for solver in sys.argv[1:] or SOLVERS:
         with tempfile.TemporaryDirectory() as cache:
             code = FIT.format(solver=solver, intercept=True)
             cold = run(code, cache)[0]
