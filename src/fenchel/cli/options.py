@@ -117,3 +117,7 @@ def together(*options):
         return command
 
     return decorate
+
+
+# What every run of a solver takes, in the order of `--help`.
+solving = (constant, tol, max_passes, max_seconds, seed, threads)

@@ -39,12 +39,7 @@ race_options = options.together(
         metavar="DIR",
         help="Write DIR/SOLVER.jsonl (a trace per solver) and DIR/race.png (a plot).",
     ),
-    options.constant,
-    options.tol,
-    options.max_passes,
-    options.max_seconds,
-    options.seed,
-    options.threads,
+    *options.solving,
     options.quiet,
 )
 

@@ -35,12 +35,7 @@ training_options = options.together(
     ),
     click.option("--valid", metavar="FILE", help="Labelled data; the model's accuracy on them is reported."),
     options.solver,
-    options.constant,
-    options.tol,
-    options.max_passes,
-    options.max_seconds,
-    options.seed,
-    options.threads,
+    *options.solving,
     click.option(
         "--trace",
         metavar="FILE",

@@ -71,7 +71,9 @@ class Trained(BaseEstimator):
             return
         certificate = result.certificate
         reached = f"gap of {percent(certificate.relative_gap)}, above tol={self.tol:g}"
-        if not np.isfinite(certificate.gap):
+        if np.isinf(certificate.gap):
+            reached = "gap that is infinite: nothing proven"
+        elif np.isnan(certificate.gap):
             reached = f"gradient norm of {certificate.gradient_norm:.2g} (unregularised: no gap)"
         warnings.warn(
             f"{type(self).__name__} {result.status.value} with a {reached}; {REMEDY[result.status]}",
