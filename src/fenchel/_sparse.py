@@ -128,10 +128,50 @@ def prefetch_row(rows, i):
 
 
 @njit(cache=True, nogil=True)
+def row_product(rows, i, j):
+    """x_i · x_j, by merging their sorted indices."""
+    e, f, total = rows.indptr[i], rows.indptr[j], 0.0
+    while e < rows.indptr[i + 1] and f < rows.indptr[j + 1]:
+        if rows.indices[e] < rows.indices[f]:
+            e += np.uint64(1)
+        elif rows.indices[e] > rows.indices[f]:
+            f += np.uint64(1)
+        else:
+            total += rows.data[e] * rows.data[f]
+            e += np.uint64(1)
+            f += np.uint64(1)
+    return total
+
+
+@njit(cache=True, nogil=True)
 def dot_rows(rows, start, stop, w, out):
     """out[i] = x_i · w, for start ≤ i < stop."""
     for i in range(start, stop):
         out[i] = row_dot(rows, i, w)
+
+
+@njit(cache=True, nogil=True)
+def dot_rows_matrix(rows, start, stop, w, out):
+    """out[i] = x_i W for start ≤ i < stop; w (A, K) as one array, row by row; out (n, K) written."""
+    size = np.uint64(out.shape[1])
+    for i in range(start, stop):
+        for k in range(size):
+            out[i, k] = 0.0
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            x, begin = rows.data[e], np.uint64(rows.indices[e]) * size
+            for k in range(size):
+                out[i, k] += x * w[begin + k]
+
+
+@njit(cache=True, nogil=True)
+def add_rows_matrix(rows, start, stop, r, w):
+    """W += Σ_i x_i r_iᵀ over start ≤ i < stop; r (n, K), w (A, K) as one array, written."""
+    size = np.uint64(r.shape[1])
+    for i in range(start, stop):
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            x, begin = rows.data[e], np.uint64(rows.indices[e]) * size
+            for k in range(size):
+                w[begin + k] += x * r[i, k]
 
 
 @njit(cache=True, nogil=True)

@@ -1,54 +1,56 @@
 """Examples: what every model is trained on, once strings and tables are gone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
+from numba import njit
 
-from fenchel._sparse import Rows, as_rows, take
+from fenchel._sparse import Rows, as_csr, as_rows, take
 
 
 @dataclass(frozen=True)
 class Examples:
     """n training examples as frozen arrays.
 
-    rows: features, one row per example.
-    y: targets; for two classes (n,), the empirical probability of the class +1 (0, 1, or between).
+    rows: features, one row per example; or, with `starts`, one row per candidate output of an example.
+    y: targets. Two classes: (n,), the empirical probability of the class +1 (0, 1, or between).
+       K labels: Rows of a sparse (n, K) matrix, a distribution over the labels in each.
+       Candidates: (M,), the empirical probability of each, those of an example summing to one.
     mass: (n,) positive, summing to one: the empirical p(x_i), or normalised sample weights.
+    starts: (n + 1,) where the candidates of each example begin; None where a row is an example.
     """
 
     rows: Rows
-    y: np.ndarray
+    y: np.ndarray | Rows
     mass: np.ndarray
+    starts: np.ndarray | None = None
 
     @property
     def n(self) -> int:
         return self.mass.size
 
 
-def weighted_examples(X, y, weight=None) -> tuple[Examples, float]:
-    """Examples from a matrix, targets and sample weights, and the sum of the weights.
+def weighted_examples(rows: Rows, y, weight=None, starts=None) -> tuple[Examples, float]:
+    """Examples from features, targets and sample weights, and the sum of the weights.
 
-    Rows of weight zero are dropped first: they are no part of the objective, and a mass of zero
+    Examples of weight zero are dropped first: they are no part of the objective, and a mass of zero
     would leave its dual variable undetermined.
     """
-    rows = as_rows(X)
-    y = np.ascontiguousarray(y, dtype=np.float64)
-    n = rows.shape[0]
-    if y.shape[0] != n:
-        raise ValueError(f"X has {n} rows but y has {y.shape[0]} entries; they must match")
+    n = rows.shape[0] if starts is None else starts.size - 1
     if n == 0:
         raise ValueError("X has no rows; at least one example is needed")
     if weight is None:
-        return Examples(rows, y, np.full(n, 1.0 / n)), float(n)
+        return Examples(rows, y, np.full(n, 1.0 / n), starts), float(n)
     weight = _checked_weights(weight, n)
     largest = float(weight.max())
     mass = weight / largest  # first, so that neither sums nor quotients overflow
     share = float(mass.sum())
     mass /= share
+    examples = Examples(rows, y, mass, starts)
     if not mass.all():
-        keep = np.flatnonzero(mass)
-        rows, y, mass = take(rows, keep), y[keep], mass[keep]
-    return Examples(rows, y, mass), largest * share
+        examples = _take(examples, np.flatnonzero(mass))
+    return examples, largest * share
 
 
 def _checked_weights(weight, n):
@@ -62,3 +64,108 @@ def _checked_weights(weight, n):
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere; at least one example must count")
     return weight
+
+
+def _take(examples: Examples, keep: np.ndarray) -> Examples:
+    """The examples of these numbers, in this order."""
+    mass, starts = examples.mass[keep], examples.starts
+    if starts is None:
+        y = take(examples.y, keep) if isinstance(examples.y, Rows) else examples.y[keep]
+        return Examples(take(examples.rows, keep), y, mass)
+    first, counts = starts[keep].astype(np.int64), np.diff(starts)[keep].astype(np.int64)
+    ends = np.cumsum(counts)
+    candidates = np.repeat(first - (ends - counts), counts) + np.arange(ends[-1])
+    new_starts = np.concatenate([[0], ends]).astype(np.uint64)
+    return Examples(take(examples.rows, candidates), examples.y[candidates], mass, new_starts)
+
+
+# ---- merging
+
+
+def merge_contexts(examples: Examples, by_target: bool = False) -> Examples:
+    """Examples of equal features made one: p̃(x) the sum of their masses, p̃(y|x) the mean of their targets.
+
+    huang2010 section 1, yu2011 (5). The log loss is linear in the target, so its objective is the same. The
+    hinge loss is not: by_target merges only examples whose targets are equal too.
+    """
+    first, group = _groups(examples, by_target)
+    if first.size == examples.n:
+        return examples
+    mass = np.bincount(group, weights=examples.mass)
+    kept = replace(_take(examples, first), mass=mass)
+    if isinstance(examples.y, Rows):
+        n = examples.n
+        gather = sp.csr_matrix((examples.mass / mass[group], (group, np.arange(n))), (first.size, n))
+        return replace(kept, y=as_rows(gather @ as_csr(examples.y)))
+    counts = np.diff(examples.starts).astype(np.int64)
+    share = np.repeat(examples.mass / mass[group], counts)
+    begin = kept.starts.astype(np.int64)[group] - examples.starts[:-1].astype(np.int64)
+    candidate = np.repeat(begin, counts) + np.arange(examples.y.size)
+    return replace(kept, y=np.bincount(candidate, weights=share * examples.y, minlength=kept.y.size))
+
+
+def _groups(examples, by_target):
+    """The first example of each group of equal ones, in order, and the group of every example."""
+    n, rows = examples.n, examples.rows
+    starts = np.arange(n + 1, dtype=np.uint64) if examples.starts is None else examples.starts
+    target = np.zeros(n, np.int64)
+    if by_target:
+        target = _true_outcomes(examples)
+    bits = rows.data.view(np.uint64)
+    keys = np.empty((n, 2), np.uint64)
+    _fingerprints(rows, bits, starts, target, keys)
+    order = np.lexsort((np.arange(n), keys[:, 1], keys[:, 0]))
+    leader = np.empty(n, np.int64)
+    _leaders(rows, bits, starts, target, keys, order, leader)
+    first = np.flatnonzero(leader == np.arange(n))
+    return first, np.searchsorted(first, leader)
+
+
+def _true_outcomes(examples):
+    """(n,) the number of the one outcome with a target, within its example."""
+    if isinstance(examples.y, Rows):
+        return examples.y.indices.astype(np.int64)
+    return np.flatnonzero(examples.y) - examples.starts[:-1].astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _fingerprints(rows, bits, starts, target, keys):
+    """Two 64-bit hashes of each example's rows and target; keys (n, 2) written."""
+    odd, even = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+    for i in range(target.size):
+        a, b = np.uint64(target[i] + 1), odd
+        for r in range(starts[i], starts[i + 1]):
+            a = (a ^ np.uint64(0x5851F42D4C957F2D)) * odd
+            for e in range(rows.indptr[r], rows.indptr[r + 1]):
+                a = (a ^ rows.indices[e]) * odd
+                a = (a ^ (a >> np.uint64(29)) ^ bits[e]) * even
+                b = (b ^ (a >> np.uint64(31))) * even
+        keys[i, 0], keys[i, 1] = a, b
+
+
+@njit(cache=True, nogil=True)
+def _leaders(rows, bits, starts, target, keys, order, leader):
+    """leader[i]: the first example equal to i; hashes propose, a comparison decides. Written."""
+    current = order[0]
+    for k in range(order.size):
+        i = order[k]
+        near = keys[i, 0] == keys[current, 0] and keys[i, 1] == keys[current, 1]
+        if not (near and target[i] == target[current] and _equal(rows, bits, starts, i, current)):
+            current = i
+        leader[i] = current
+
+
+@njit(cache=True, nogil=True)
+def _equal(rows, bits, starts, i, j):
+    """Whether two examples have the same rows."""
+    if starts[i + 1] - starts[i] != starts[j + 1] - starts[j]:
+        return False
+    for k in range(starts[i + 1] - starts[i]):
+        r, q = starts[i] + k, starts[j] + k
+        if rows.indptr[r + 1] - rows.indptr[r] != rows.indptr[q + 1] - rows.indptr[q]:
+            return False
+        for e in range(rows.indptr[r + 1] - rows.indptr[r]):
+            at, other = rows.indptr[r] + e, rows.indptr[q] + e
+            if rows.indices[at] != rows.indices[other] or bits[at] != bits[other]:
+                return False
+    return True

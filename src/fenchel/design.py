@@ -1,11 +1,12 @@
 """A_i and A_iᵀ: weights to scores, score vectors back to weights, and the layout of w.
 
-The augmented vector v of the block kernels, for d penalised weights and one free coordinate:
+w is one array of `dim` numbers: a weight per feature, or, with K outputs (labels crossed with attributes),
+K per attribute, W (A, K) row by row. The augmented vector v of the block kernels, for K outputs (or one):
 
-    v[:d]   the weights of the features as they are given
-    v[d]    b, the free offset (0 without one)
-    v[d+1]  c, the sum of all changes made to v[:d], so that w = v[:d] − c·x̄
-    v[d+2]  x̄ · v[:d], kept up with one multiplication a step
+    v[:dim]           the weights of the features as they are given
+    v[dim:dim+K]      b, the free offsets (0 without)
+    then K numbers    c, the sums of all changes made to each output's weights, so that W = V − x̄ cᵀ
+    then K numbers    x̄ · V, kept up with one multiplication a step
 
 Centring decouples w from b: without it, alternating between them crawls. The features stay sparse.
 """
@@ -14,33 +15,53 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from fenchel import _sparse
 
-TAIL = 3  # entries of the augmented vector after the d weights
+TAIL = 3  # entries of the augmented vector after the weights, for each output
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 LARGE = 400_000  # multiplications from which splitting pays
 
 
+class Columns(NamedTuple):
+    """The weights one by one: the entries of each column of X, and which outcomes they speak of.
+
+    Weight (a, k) of column a and output k speaks, in row r, of the outcome r·stride + k; outcomes of all
+    examples lie one after the other, those of example i between starts[i] and starts[i + 1].
+    """
+
+    entries: _sparse.Rows  # (columns, rows of X)
+    outputs: int  # weights of a column
+    stride: int  # outcomes of a row
+    owner: np.ndarray  # (rows of X,) uint32, the example of each row
+    starts: np.ndarray  # (n + 1,) uint64
+    mass: np.ndarray  # (n,)
+
+
 class Design:
-    """The linear map from weights to the scores of two-class examples: s_i = x_i · w."""
+    """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: _sparse.Rows, mass: np.ndarray, centred: bool, threads: int | None = None):
+    def __init__(self, rows: _sparse.Rows, mass: np.ndarray | None, outputs: int | None, threads=None):
+        """mass: of the rows, where features are to be centred; else None."""
         self.rows = rows
-        self.n, self.dim = rows.shape
+        self.n, self.n_columns = rows.shape
+        self.matrix = outputs is not None
+        self.outputs = outputs or 1
+        self.dim = self.n_columns * self.outputs
         self.threads = thread_count(threads)
-        self.centred = centred
-        self.centre = self.adjoint(mass) if centred else np.zeros(self.dim)
+        self.centred = mass is not None
+        self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)
 
-    def _for_each_part(self, work: float, task) -> list:
-        """[task(start, stop) for each part of the rows], by threads; one part where the work is small.
+    def for_each_part(self, count: int, work: float, task) -> list:
+        """[task(start, stop) for each part of 0 … count − 1], by threads; one part where the work is small.
 
         The calling thread takes its share: handing all of it over would cost it a wait.
         """
-        cuts = np.linspace(0, self.n, PARTS + 1 if work >= LARGE else 2).astype(np.int64)
+        cuts = np.linspace(0, count, PARTS + 1 if work >= LARGE else 2).astype(np.int64)
         parts = list(pairwise(cuts))
         helpers = min(self.threads, len(parts)) - 1
         if helpers == 0:
@@ -55,23 +76,28 @@ class Design:
             done |= other.result()
         return [done[k] for k in range(len(parts))]
 
+    @property
+    def work(self) -> int:
+        """Multiplications of a pass over all scores."""
+        return self.rows.nnz * self.outputs
+
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """X w, (n,)."""
-        out = np.empty(self.n)
-        self._for_each_part(
-            self.rows.nnz, lambda start, stop: _sparse.dot_rows(self.rows, start, stop, w, out)
-        )
+        """X w, (n,) or (n, K)."""
+        out = np.empty((self.n, self.outputs) if self.matrix else self.n)
+        dot = _sparse.dot_rows_matrix if self.matrix else _sparse.dot_rows
+        self.for_each_part(self.n, self.work, lambda start, stop: dot(self.rows, start, stop, w, out))
         return out
 
     def adjoint(self, r: np.ndarray) -> np.ndarray:
-        """Xᵀ r, (d,)."""
+        """Xᵀ r, (dim,), of r (n,) or (n, K)."""
+        add = _sparse.add_rows_matrix if r.ndim == 2 else _sparse.add_rows
 
         def part(start, stop):
-            out = np.zeros(self.dim)
-            _sparse.add_rows(self.rows, start, stop, r, out)
+            out = np.zeros(self.n_columns * (r.shape[1] if r.ndim == 2 else 1))
+            add(self.rows, start, stop, r, out)
             return out
 
-        return sum(self._for_each_part(self.rows.nnz, part))
+        return sum(self.for_each_part(self.n, self.work, part))
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
@@ -84,40 +110,49 @@ class Design:
     def _gram_work(self):
         """Work of the Gram matrix by sparse rows and by dense blocks, in multiplications of our own loop."""
         counts = np.diff(self.rows.indptr).astype(np.float64)
-        return 0.5 * float(counts @ counts), IN_BLAS * self.n * self.dim**2
+        return 0.5 * float(counts @ counts), IN_BLAS * self.n * self.n_columns**2
 
     @property
     def matrix_seconds(self) -> float:
-        """About what a Gram matrix and its factorisation take, in seconds."""
-        return 1e-9 * (min(self._gram_work) + IN_BLAS * self.dim**3)
+        """About what the Hessian (K(K + 1)/2 Gram matrices) and its factorisation take, in seconds."""
+        pairs = self.outputs * (self.outputs + 1) / 2
+        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * float(self.dim) ** 3)
 
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
-            out = np.zeros((self.dim, self.dim))
+            out = np.zeros((self.n_columns, self.n_columns))
             _sparse.weighted_gram(self.rows, start, stop, weights, out)
             return out
 
-        upper = sum(self._for_each_part(work, part))
+        upper = sum(self.for_each_part(self.n, work, part))
         return upper + np.triu(upper, 1).T
 
     def _gram_by_blocks(self, weights):
         matrix = _sparse.as_csr(self.rows)
-        height = max(1, 2**22 // max(self.dim, 1))
-        out = np.zeros((self.dim, self.dim))
+        height = max(1, 2**22 // max(self.n_columns, 1))
+        out = np.zeros((self.n_columns, self.n_columns))
         for start in range(0, self.n, height):
             block = matrix[start : start + height].toarray()
             out += (block.T * weights[start : start + height]) @ block
         return out
 
-    @cached_property
-    def columns(self) -> _sparse.Rows:
-        """The entries of each feature, for the methods that update one weight at a time."""
-        return _sparse.transpose(self.rows)
+    def columns(self, mass, stride, starts=None) -> Columns:
+        """For the methods that update one weight at a time; rows are examples, or candidates by `starts`."""
+        n = mass.size
+        if starts is None:
+            owner, starts = np.arange(n), np.arange(n + 1) * stride
+        else:
+            owner = np.repeat(np.arange(n), np.diff(starts.astype(np.int64)))
+        entries = _sparse.transpose(self.rows)
+        return Columns(entries, self.outputs, stride, owner.astype(np.uint32), starts.astype(np.uint64), mass)
 
     @cached_property
     def cross(self) -> np.ndarray:
         """x_i · x̄, (n,)."""
-        return self.scores(self.centre) if self.centred else np.zeros(self.n)
+        out = np.zeros(self.n)
+        if self.centred:
+            _sparse.dot_rows(self.rows, 0, self.n, self.centre, out)
+        return out
 
     @cached_property
     def norms(self) -> np.ndarray:
@@ -127,25 +162,40 @@ class Design:
             norms = np.maximum(norms - 2.0 * self.cross + self.centre_norm, 0.0)
         return norms
 
-    def augment(self, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    def along_centre(self, w: np.ndarray) -> np.ndarray:
+        """x̄ · W, (K,)."""
+        return self.centre @ w[: self.dim].reshape(self.n_columns, self.outputs)
+
+    def augment(self, w: np.ndarray, b=0.0) -> np.ndarray:
         """The augmented vector of (w, b)."""
-        v = np.zeros(self.dim + TAIL)
+        v = np.zeros(self.dim + TAIL * self.outputs)
         v[: self.dim] = w
-        v[self.dim] = b + self.centre @ w  # b multiplies features that are not centred, v[d] centred ones
-        v[self.dim + 2] = self.centre @ w
+        if self.centred:
+            self.offsets(v)[:] = self.along_centre(w)
+            self.parts(v)[2][:] = self.offsets(v)
+        self.offsets(v)[:] += b  # b multiplies features that are not centred, its place in v centred ones
         return v
 
-    def weights(self, v: np.ndarray) -> tuple[np.ndarray, float]:
-        """(w, b) of an augmented vector."""
-        if not self.centred:
-            return v[: self.dim].copy(), float(v[self.dim])
-        w = v[: self.dim] - v[self.dim + 1] * self.centre
-        return w, float(v[self.dim] - self.centre @ w)
+    def parts(self, v: np.ndarray) -> tuple[np.ndarray, ...]:
+        """b, c and x̄ · V of an augmented vector, each (K,), as views."""
+        return tuple(v[self.dim :].reshape(TAIL, self.outputs))
+
+    def offsets(self, v: np.ndarray) -> np.ndarray:
+        """b of an augmented vector, (K,), as a view."""
+        return v[self.dim : self.dim + self.outputs]
+
+    def weights(self, v: np.ndarray):
+        """(w, b) of an augmented vector; b is a number where there is one output."""
+        w, (b, c, _) = v[: self.dim].copy(), self.parts(v)
+        if self.centred:
+            w.reshape(self.n_columns, self.outputs)[:] -= np.outer(self.centre, c)
+            b = b - self.along_centre(w)
+        return w, b.copy() if self.matrix else float(b[0])
 
     def squared_norm(self, v: np.ndarray) -> float:
         """‖w‖² of an augmented vector, without making w."""
-        d, c = self.dim, v[self.dim + 1]
-        return _sparse.sum_of_squares(v[:d]) - 2.0 * c * v[d + 2] + c * c * self.centre_norm
+        _, c, along = self.parts(v)
+        return float(_sparse.sum_of_squares(v[: self.dim]) - 2.0 * (c @ along) + (c @ c) * self.centre_norm)
 
     @cached_property
     def centre_norm(self) -> float:

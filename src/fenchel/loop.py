@@ -36,12 +36,12 @@ class Stop:
 class Result:
     """The best model found, how good it provably is, and how it was reached.
 
-    w (d,) weights, b the free offset; mu the dual variables of a dual solver (else None), a warm start
-    for the next constant of a path.
+    w (d,) weights, b the free offset or offsets; mu the dual variables of a dual solver (else None), a warm
+    start for the next constant of a path.
     """
 
     w: np.ndarray
-    b: float
+    b: float | np.ndarray
     status: Status
     certificate: Certificate
     trace: Trace
@@ -139,7 +139,7 @@ def require_start(problem: Problem, start: Start | None) -> None:
         return
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": (problem.dim,), "mu": (problem.n, problem.structure.block_size)}
+    sizes = {"w": (problem.dim,), "mu": problem.shape}
     for name, shape in sizes.items():
         array = getattr(start, name)
         if array is None:
@@ -148,10 +148,16 @@ def require_start(problem: Problem, start: Start | None) -> None:
             raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shape}")
         if not np.isfinite(array).all():
             raise ValueError(f"start.{name} contains NaN or infinity")
-    if not isfinite(start.b):
+    if not np.isfinite(start.b).all():
         raise ValueError(f"start.b is {start.b}, not a finite number")
-    if start.mu is not None and ((start.mu < 0.0).any() or (abs(start.mu.sum(axis=1) - 1.0) > 1e-9).any()):
-        raise ValueError("start.mu must hold probabilities: rows of numbers ≥ 0 that sum to 1")
+    if start.mu is not None and not _are_distributions(problem, start.mu):
+        raise ValueError("start.mu must hold probabilities: numbers ≥ 0 that sum to 1 for each example")
+
+
+def _are_distributions(problem, mu) -> bool:
+    first = problem.examples.starts
+    sums = mu.sum(axis=1) if first is None else np.add.reduceat(mu, first[:-1].astype(np.int64))
+    return bool((mu >= 0.0).all() and (abs(sums - 1.0) <= 1e-9).all())
 
 
 class _Run:

@@ -9,40 +9,52 @@
 Conventions. w (d,) are the penalised weights, b the free (unpenalised) offset. Solvers of the primal see
 w alone: b is optimised away, P(w) = min_b P(w, b), whose gradient is that of P at the best b; so with the
 log loss gap = ‖∇P(w)‖²/(2λ) holds with an intercept too. μ is feasible if Σ m_i (y_i − μ_i) = 0 where
-b is free; `dual_point` moves it there first. Scores and residuals are (n,), marginals (n, block size).
+b is free; `dual_point` moves it there first. With K labels crossed with attributes w is W (A, K) row by row
+and b is (K,), with mean zero. The arrays of scores and marginals of all examples have the structure's shape.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from fenchel._memory import require_memory
+from fenchel import curvature, losses
 from fenchel.data import Examples
-from fenchel.design import TAIL, Design
-from fenchel.losses import Hinge, Log
+from fenchel.design import TAIL, Columns, Design
+from fenchel.losses import Loss
 from fenchel.regularizers import L2
+from fenchel.structures import base
 from fenchel.structures.binary import Binary
+from fenchel.structures.crossed import Crossed
+from fenchel.structures.joint import Joint
 
-# What a problem gives to a solver, beyond its plain value. A solver's `needs` are checked against this.
+# What a problem gives to a solver, beyond its plain value; a solver's `needs` are checked against this.
+#   gradient, hessian   P and ∇P, products with ∇²P        matrix, surrogates   ∇²P itself, the matrices of SM
+#   columns             the features weight by weight      blocks               the kernels of structures/base
+#   outcomes            outputs few enough to list         vertices             outputs worth a plane each
+_SMOOTH = frozenset({"log", "gradient", "hessian", "matrix", "columns", "blocks", "outcomes"})
+_HINGE = frozenset({"hinge", "blocks", "outcomes"})
 OFFERS = {
-    ("binary", "log"): frozenset({"binary", "log", "gradient", "hessian", "columns", "blocks"}),
-    ("binary", "hinge"): frozenset({"binary", "hinge", "blocks"}),
+    ("binary", "log"): _SMOOTH | {"surrogates"},
+    ("flat crossed", "log"): _SMOOTH | {"surrogates"},
+    ("flat joint", "log"): _SMOOTH,
+    ("binary", "hinge"): _HINGE,
+    ("flat crossed", "hinge"): _HINGE | {"vertices"},
+    ("flat joint", "hinge"): _HINGE | {"vertices"},
 }
 
 
 @dataclass
 class Evaluation:
-    """P and its gradient at w, with everything met on the way: b, scores (b included), marginals."""
+    """P and its gradient at w and the best offset; the scores where they were met on the way."""
 
     w: np.ndarray
-    b: float
+    b: float | np.ndarray
     value: float
     gradient: np.ndarray
-    scores: np.ndarray
-    mu: np.ndarray
+    scores: np.ndarray | None = None
+    mu: np.ndarray | None = None
 
     @property
     def gradient_norm(self) -> float:
@@ -54,7 +66,7 @@ class Point:
     """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual."""
 
     w: np.ndarray
-    b: float
+    b: float | np.ndarray
     primal: float
     dual: float
     gap: float
@@ -63,14 +75,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Problem:
-    """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b."""
+    """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b.
+
+    total: the sum of the sample weights, to which a constant such as C refers.
+    """
 
     examples: Examples
-    structure: Binary
-    loss: Log | Hinge
+    structure: Binary | Crossed | Joint
+    loss: Loss
     regularizer: L2
     free: bool = False
     threads: int | None = None
+    total: float = 1.0
 
     @property
     def n(self) -> int:
@@ -99,113 +115,188 @@ class Problem:
 
     @cached_property
     def design(self) -> Design:
-        return Design(self.examples.rows, self.examples.mass, centred=self.free, threads=self.threads)
+        mass = self.examples.mass if self.free else None
+        return Design(self.examples.rows, mass, self.structure.outputs, self.threads)
 
     @cached_property
     def blocks(self):
         """The named tuple of arrays that the block kernels take."""
-        design, examples = self.design, self.examples
-        return self.structure.blocks_type(
-            rows=design.rows,
-            y=examples.y,
-            mass=examples.mass,
-            norms=design.norms,
-            cross=design.cross,
-            centre_norm=design.centre_norm,
-            lam=self.lam,
-            size=self.structure.block_size,
-            n_weights=design.dim,
-            n_free=int(self.free),
-        )
+        n_free = self.design.outputs if self.free else 0
+        return self.structure.blocks(self.examples, self.design, self.lam, n_free)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The weights one by one."""
+        return self.design.columns(self.examples.mass, self.structure.stride, self.examples.starts)
+
+    @property
+    def shape(self) -> tuple:
+        """Of the marginals of all examples."""
+        return self.structure.shape(self.examples)
+
+    def with_penalty(self, lam: float) -> "Problem":
+        """The same problem with another λ; what was computed of the features is shared."""
+        other = replace(self, regularizer=L2(lam))
+        for name in ("design", "columns", "empirical"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        if "blocks" in self.__dict__:
+            other.__dict__["blocks"] = self.blocks._replace(lam=lam)
+        return other
+
+    def _each_part(self, task) -> list:
+        """[task(start, stop) for parts of the examples], by threads where the work is large."""
+        return self.design.for_each_part(self.n, self.design.work, task)
+
+    def _pulled(self, add) -> tuple[np.ndarray, list]:
+        """What add(start, stop, v) adds to an augmented vector of zeros, and what it returns, over all parts."""
+
+        def part(start, stop):
+            v = np.zeros(self.dim + TAIL * self.design.outputs)
+            return v, add(start, stop, v)
+
+        vectors, answers = zip(*self._each_part(part), strict=True)
+        return sum(vectors), answers
 
     @cached_property
     def empirical(self) -> np.ndarray:
         """P̃(f) = Σ m_i A_iᵀ y_i, (d,): the expected features under the data."""
-        return self.design.adjoint(self.examples.mass * self.examples.y)
+        pulled, _ = self._pulled(lambda start, stop, v: base.add_targets(self.blocks, start, stop, v))
+        return pulled[: self.dim]
 
     # ---- the primal
 
-    def offset(self, scores, b=0.0) -> float:
-        """The best free offset at the scores; 0 where none is free."""
-        examples = self.examples
-        return self.structure.offset(scores, examples.y, examples.mass, b) if self.free else 0.0
+    @cached_property
+    def _nothing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, scores and marginals of no example: what a kernel gets in the place of those not given."""
+        scores = np.empty((0, self.design.outputs) if self.design.matrix else 0)
+        return np.empty(0), scores, np.empty((0, *self.shape[1:]))
 
-    def value_at(self, w, b=None) -> tuple[float, float]:
-        """P(w, b) and b; b is optimised away unless it is given."""
+    def offset(self, scores, b=0.0):
+        """The best free offset at the scores; 0 where none is free."""
+        return self.structure.offset(self.blocks, scores, b) if self.free else 0.0
+
+    def _look(self, w, b=0.0):
+        """(v, no scores, 0), or, with a free offset, (no weights, scores at the best b, b)."""
+        no_weights, no_scores, _ = self._nothing
+        if not self.free:
+            return self.design.augment(w), no_scores, 0.0
         scores = self.design.scores(w)
-        b = self.offset(scores) if b is None else b
-        losses = self.loss.losses(self.structure, scores + b, self.examples.y)
-        return float(self.examples.mass @ losses) + self.regularizer.value(w), b
+        b = self.offset(scores, b)
+        scores += b
+        return no_weights, scores, b
+
+    def value_at(self, w, b=None):
+        """P(w, b) and b; b is optimised away unless it is given."""
+        if b is None:
+            v, scores, b = self._look(w)
+        else:
+            v, scores = self.design.augment(w, b), self._nothing[1]
+        return self._value_and_gap(v, scores, self._nothing[2])[0] + self.regularizer.value(w), b
 
     def evaluate(self, w, b=0.0) -> Evaluation:
         """P and ∇P at w for the log loss: one pass. b starts the search for the best offset."""
-        examples = self.examples
-        scores = self.design.scores(w) if w.any() else np.zeros(self.n)
-        b = self.offset(scores, b)
-        scores += b
-        loss, mu, residual = self.structure.log_oracle(scores, examples.y, examples.mass)
-        value = loss + self.regularizer.value(w)
-        gradient = self.regularizer.gradient(w) - self._pull(residual)
-        return Evaluation(w, b, value, gradient, scores, mu)
+        v, scores, b = self._look(w, b)
+        blocks, hinge = self.blocks, self.loss.hinge
+        pulled, values = self._pulled(
+            lambda start, stop, pull: losses.value_and_pull(blocks, hinge, start, stop, v, scores, pull)
+        )
+        value = sum(values) + self.regularizer.value(w)
+        gradient = self.regularizer.gradient(w) - self.design.weights(pulled)[0]
+        return Evaluation(w, b, value, gradient, scores if self.free else None)
+
+    def scores_at(self, evaluation: Evaluation) -> np.ndarray:
+        """The scores of all examples there; computed at the first call, unless they were met."""
+        if evaluation.scores is None:
+            evaluation.scores = self.design.scores(evaluation.w)
+        return evaluation.scores
+
+    def marginals_at(self, evaluation: Evaluation) -> np.ndarray:
+        """The marginals of all examples there."""
+        if evaluation.mu is None:
+            evaluation.mu = self.marginals(self.scores_at(evaluation))
+        return evaluation.mu
+
+    def marginals(self, scores) -> np.ndarray:
+        """The marginals of all examples at the scores."""
+        mu, (no_weights, _, _) = np.empty(self.shape), self._nothing
+        self._each_part(
+            lambda start, stop: base.all_marginals(self.blocks, start, stop, no_weights, scores, mu)
+        )
+        return mu
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
         """∇²P(w) · direction: one pass. With a free offset, the Hessian of min_b P (a Schur complement)."""
-        weights = self.examples.mass * self.structure.covariance(evaluation.mu)
+        mu = self.marginals_at(evaluation)
         scores = self.design.scores(direction)
         if self.free:
-            total = weights.sum()
-            scores -= (weights @ scores) / total if total > 0.0 else 0.0
-        return self.design.adjoint(weights * scores) + self.lam * direction
+            self.structure.level(self.blocks, mu, scores)
+        self._each_part(lambda start, stop: base.all_covariances(self.blocks, start, stop, mu, scores))
+        return self.design.adjoint(scores) + self.lam * direction
+
+    def hessian(self, evaluation: Evaluation) -> np.ndarray:
+        """∇²P(w), (d, d); with a free offset, of min_b P."""
+        curvature.require_matrix(self.dim)
+        mu, mass = self.marginals_at(evaluation), self.examples.mass
+        if self.design.matrix:
+            return curvature.crossed_hessian(self.design, mass, mu, self.lam)
+        if self.examples.starts is not None:
+            return curvature.joint_hessian(self.design, mass, self.examples.starts, mu, self.lam)
+        return curvature.quadratic(self.design, mass * mu[:, 0] * mu[:, 1], self.lam)
 
     def quadratic(self, weights) -> np.ndarray:
-        """Σ_i weights_i (x_i − x̄)(x_i − x̄)ᵀ + λ I, (d, d); x̄ the weighted mean where the offset is free.
-
-        The matrix of Newton's method and of every quadratic surrogate.
-        """
-        require_memory(
-            5 * 8 * self.dim**2,  # parts of the Gram matrix, their sum, its scaled copy
-            f"a {self.dim} × {self.dim} matrix",
-            "use a solver without one: lbfgs, tron, cd-dual",
-        )
-        matrix = self.design.gram(weights)
-        total = weights.sum()
-        if self.free and total > 0.0:
-            mean = self.design.adjoint(weights)
-            matrix -= np.outer(mean, mean / total)
-        matrix[np.diag_indices(self.dim)] += self.lam
-        return matrix
+        """Σ_i weights_i x_i x_iᵀ + λ I, (A, A), of centred features where the offset is free."""
+        curvature.require_matrix(self.design.n_columns)
+        return curvature.quadratic(self.design, weights, self.lam)
 
     # ---- the dual
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), (d,): one pass."""
-        examples = self.examples
-        return self.regularizer.weights(self._pull(examples.mass * self.structure.residual(examples.y, mu)))
-
-    def _pull(self, residual) -> np.ndarray:
-        """Σ A_iᵀ residual_i, (d,), of residuals m_i (y_i − μ_i); on centred features where b is free.
-
-        There the residuals sum to zero but for rounding, which must not be multiplied by a large mean.
-        """
-        pull = self.design.adjoint(residual)
-        return pull - residual.sum() * self.design.centre if self.free else pull
+        return self.design.weights(self.augmented_of(mu))[0]
 
     def augmented_of(self, mu, b=0.0) -> np.ndarray:
         """The augmented vector of `design.py`: w(μ) on centred features, and the offset b; one pass."""
-        examples, d = self.examples, self.dim
-        residual = examples.mass * self.structure.residual(examples.y, mu)
-        v = np.zeros(d + TAIL)
-        v[:d] = self.regularizer.weights(self.design.adjoint(residual))
-        v[d] = b
-        v[d + 1] = self.regularizer.weights(residual.sum())
-        v[d + 2] = self.design.centre @ v[:d]
+        pulled, _ = self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))
+        v = self.regularizer.weights(pulled)
+        self.design.offsets(v)[:] = b
         return v
 
     def dual(self, mu, w=None) -> float:
         """D(μ); the caller may hand in w(μ)."""
         w = self.weights_of(mu) if w is None else w
-        concave = self.loss.concave(self.structure, self.examples.y, mu)
-        return float(self.examples.mass @ concave) - self.regularizer.value(w)
+        return self.concave(mu) - self.regularizer.value(w)
+
+    def concave(self, mu) -> float:
+        """Σ m_i H_i(μ_i)."""
+        hinge = self.loss.hinge
+        return sum(self._each_part(lambda start, stop: losses.concave(self.blocks, hinge, start, stop, mu)))
+
+    def near_target(self, epsilon: float) -> np.ndarray:
+        """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
+        mu = np.empty(self.shape)
+        base.all_targets(self.blocks, epsilon, mu)
+        return mu
+
+    def tilt(self, mu):
+        """δ and μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
+        scores = self.structure.logarithms(mu)
+        delta = self.offset(scores)
+        return delta, self.marginals(scores + delta)
+
+    def block_gaps(self, mu, scores) -> np.ndarray:
+        """(n,) how much each example contributes to the gap, before its mass."""
+        gaps = np.empty(self.n)
+        self._value_and_gap(self._nothing[0], scores, mu, gaps)
+        return gaps
+
+    def _value_and_gap(self, v, scores, mu, gaps=None):
+        """Σ m_i loss_i and Σ m_i · block gap at the weights v or the scores."""
+        gaps, hinge = np.empty(self.n) if gaps is None else gaps, self.loss.hinge
+        parts = self._each_part(
+            lambda start, stop: losses.value_and_gap(self.blocks, hinge, start, stop, v, scores, mu, gaps)
+        )
+        return tuple(map(sum, zip(*parts, strict=True)))
 
     # ---- certificates
 
@@ -225,15 +316,12 @@ class Problem:
 
         The caller may hand in w(μ); where the offset is free μ is tilted first, and w(μ) is another.
         """
-        examples, structure = self.examples, self.structure
         if self.free:
-            _, mu = structure.tilt(mu, examples.y, examples.mass)
+            _, mu = self.tilt(mu)
         if self.free or w is None:
             w = self.weights_of(mu)
-        scores = self.design.scores(w)
-        b = self.offset(scores)
-        scores += b
-        value, gap = self.loss.value_and_gap(structure, scores, examples.y, examples.mass, mu)
+        v, scores, b = self._look(w)
+        value, gap = self._value_and_gap(v, scores, mu)
         primal = value + self.regularizer.value(w)
         return Point(w, b, primal, lower_bound(primal, gap), gap)
 
@@ -247,21 +335,3 @@ class Problem:
 def lower_bound(primal: float, gap: float) -> float:
     """primal − gap, less what rounding may have added: where both are huge their difference has no digits."""
     return primal - gap - 4.0 * np.finfo(float).eps * (abs(primal) + gap)
-
-
-def solve_positive(matrix, rhs) -> np.ndarray:
-    """matrix⁻¹ rhs for a symmetric positive (semi-)definite matrix, whatever the scales of its rows.
-
-    Cholesky after dividing out the diagonal, so that badly scaled features keep their digits; the
-    pseudo-inverse where the matrix is singular (λ = 0 and dependent features).
-    """
-    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    scale[scale == 0.0] = 1.0
-    scaled = matrix / np.outer(scale, scale)
-    try:
-        return cho_solve(cho_factor(scaled, check_finite=False), rhs / scale, check_finite=False) / scale
-    except LinAlgError:
-        values, vectors = eigh(scaled)
-        keep = values > values[-1] * values.size * np.finfo(float).eps
-        kept = vectors[:, keep]
-        return kept @ ((kept.T @ (rhs / scale)) / values[keep]) / scale

@@ -8,12 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel._memory import require_memory
+from fenchel._sparse import Rows, as_rows
 from fenchel.constants import penalty
-from fenchel.data import weighted_examples
-from fenchel.losses import LOSSES
+from fenchel.data import merge_contexts, weighted_examples
+from fenchel.losses import LOSSES, Loss
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.structures.binary import Binary
+from fenchel.structures.crossed import Crossed
+from fenchel.structures.joint import Joint
 
 
 def binary(
@@ -35,20 +38,103 @@ def binary(
     loss, a penalised constant feature s (default 1) instead, as LIBLINEAR does. threads: for passes over all
     examples; None uses all cores where it pays. The numbers do not depend on it.
     """
-    if loss not in LOSSES:
-        raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")
-    X, y = _matrix(X), _targets(y, loss)
-    if fit_intercept and loss == "hinge" and intercept_scaling is None:
-        intercept_scaling = 1.0
-    if fit_intercept and intercept_scaling is not None:
-        X = with_constant(X, intercept_scaling)
-    require_memory(6 * 8 * X.shape[1], f"training {X.shape[1]} weights", "hash or renumber the features")
-    examples, total = weighted_examples(X, y, sample_weight)
+    loss = _loss(loss)
+    X, y = _matrix(X), _probabilities(y, loss)
+    _require_as_many(X, y)
+    X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
+    _require_room(X.shape[1])
+    examples, total = weighted_examples(as_rows(X), y, sample_weight)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
         raise ValueError("only one class has examples of positive weight; two are needed")
     lam = penalty(total, **(constant or {"C": 1.0}))
-    free = bool(fit_intercept and intercept_scaling is None)
-    return Problem(examples, Binary(), LOSSES[loss], L2(lam), free, threads)
+    return Problem(examples, Binary(), loss, L2(lam), free, threads, total)
+
+
+def flat(
+    X,
+    y,
+    *,
+    loss="log",
+    labels=None,
+    fit_intercept=False,
+    intercept_scaling=None,
+    sample_weight=None,
+    merge=True,
+    threads=None,
+    **constant,
+) -> Problem:
+    """K labels crossed with attributes: multinomial logistic regression, or the Crammer-Singer machine.
+
+    X: (n, A) dense or sparse. y: (n,) labels 0 … K − 1; with the log loss also (n, K) probabilities, dense or
+    sparse, each row summing to one. labels: K, where y alone does not tell. Constant, intercept, weights and
+    threads as in `binary`; free intercepts have mean zero over the labels. The weights of the result are
+    W (A, K) row by row. merge: make examples of equal features one (with the hinge loss: of equal features
+    and label); the objective is the same.
+    """
+    loss = _loss(loss)
+    X, targets = _matrix(X), _distributions(y, labels, loss)
+    _require_as_many(X, targets)
+    X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
+    _require_room(X.shape[1] * targets.shape[1])
+    examples, total = weighted_examples(as_rows(X), targets, sample_weight)
+    if free:
+        _require_every_label(examples)
+    examples = merge_contexts(examples, by_target=loss.hinge) if merge else examples
+    lam = penalty(total, **(constant or {"C": 1.0}))
+    return Problem(examples, Crossed(targets.shape[1]), loss, L2(lam), free, threads, total)
+
+
+def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=None, **constant) -> Problem:
+    """Candidate sets: maximum entropy with any features f(x, y), or its max-margin counterpart.
+
+    F: (M, d) dense or sparse, a row per candidate, those of an example one after the other. starts: (n + 1,)
+    where the candidates of each example begin, from 0 to M. y: (n,) which candidate of the example is
+    true, from 0; with the log loss also (M,) probabilities of the candidates. Constant, weights, threads and
+    merging as in `flat`; there is no intercept.
+    """
+    loss, F = _loss(loss), _matrix(F)
+    starts = _starts(starts, F.shape[0])
+    y = _candidate_targets(y, starts, loss)
+    _require_room(F.shape[1])
+    examples, total = weighted_examples(as_rows(F), y, sample_weight, starts)
+    examples = merge_contexts(examples, by_target=loss.hinge) if merge else examples
+    lam = penalty(total, **(constant or {"C": 1.0}))
+    size = int(np.diff(examples.starts).max())
+    return Problem(examples, Joint(size), loss, L2(lam), False, threads, total)
+
+
+def _loss(name) -> Loss:
+    if name not in LOSSES:
+        raise ValueError(f"unknown loss {name!r}; there are {', '.join(LOSSES)}")
+    return LOSSES[name]
+
+
+def _with_intercept(X, loss, fit_intercept, scaling):
+    """X, with a constant column where the intercept is penalised, and whether it is free instead."""
+    if not fit_intercept:
+        return X, False
+    if loss.hinge and scaling is None:
+        scaling = 1.0
+    return (X, True) if scaling is None else (with_constant(X, scaling), False)
+
+
+def _require_room(weights: int) -> None:
+    require_memory(6 * 8 * weights, f"training {weights} weights", "hash or renumber the features")
+
+
+def _require_as_many(X, y) -> None:
+    if y.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows but y has {y.shape[0]} entries; they must match")
+
+
+def _require_every_label(examples) -> None:
+    """A label without mass would send its free offset to −∞."""
+    shares = np.bincount(examples.y.indices, weights=examples.y.data, minlength=examples.y.n_columns)
+    if not shares.all():
+        raise ValueError(
+            f"label {int(np.argmin(shares))} has no examples of positive weight, so its free intercept goes "
+            f"to −∞; leave the label out, or give intercept_scaling"
+        )
 
 
 def with_constant(X, value: float):
@@ -75,7 +161,8 @@ def _matrix(X):
     return X
 
 
-def _targets(y, loss):
+def _probabilities(y, loss):
+    """(n,) probabilities of the class 1."""
     y = np.asarray(y, dtype=np.float64)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}, expected one label per row")
@@ -83,6 +170,78 @@ def _targets(y, loss):
         y = (y + 1.0) / 2.0
     if not ((y >= 0.0) & (y <= 1.0)).all():
         raise ValueError("y must hold labels 0/1 or −1/+1, or probabilities between 0 and 1")
-    if loss == "hinge" and not np.isin(y, (0.0, 1.0)).all():
+    if loss.hinge and not np.isin(y, (0.0, 1.0)).all():
         raise ValueError("the hinge loss takes labels, not probabilities")
-    return y
+    return np.ascontiguousarray(y)
+
+
+def _distributions(y, labels, loss) -> Rows:
+    """Rows of the (n, K) matrix of targets: the labels as 0/1, or the probabilities given."""
+    if sp.issparse(y) or np.ndim(y) == 2:
+        return _soft_targets(sp.csr_matrix(y, dtype=np.float64), labels, loss)
+    codes = np.asarray(y)
+    if codes.ndim != 1:
+        raise ValueError(f"y has shape {codes.shape}, expected (n,) labels or (n, K) probabilities")
+    whole = codes.astype(np.int64)
+    if codes.size and ((whole != codes).any() or whole.min() < 0):
+        raise ValueError("y must hold labels 0, 1, … K − 1, or be a matrix of probabilities")
+    size = int(labels) if labels is not None else int(whole.max(initial=0)) + 1
+    if codes.size and whole.max() >= size:
+        raise ValueError(f"y holds the label {whole.max()}, but labels={size} allows 0 … {size - 1}")
+    n = whole.size
+    return as_rows(sp.csr_matrix((np.ones(n), whole, np.arange(n + 1)), shape=(n, size)))
+
+
+def _soft_targets(y, labels, loss):
+    if labels is not None and y.shape[1] != labels:
+        raise ValueError(f"y has {y.shape[1]} columns, but labels={labels}")
+    if not np.isfinite(y.data).all() or (y.data < 0.0).any():
+        raise ValueError("y contains NaN, infinity or a negative probability")
+    sums = np.asarray(y.sum(axis=1)).ravel()
+    if (np.abs(sums - 1.0) > 1e-6).any():
+        worst = int(np.argmax(np.abs(sums - 1.0)))
+        raise ValueError(
+            f"row {worst} of y sums to {sums[worst]:g}; the probabilities of a row must sum to 1"
+        )
+    y = sp.csr_matrix(sp.diags(1.0 / sums) @ y)
+    y.eliminate_zeros()
+    if loss.hinge and (np.diff(y.indptr) != 1).any():
+        raise ValueError("the hinge loss takes one label per example, not probabilities")
+    return as_rows(y)
+
+
+def _starts(starts, candidates: int) -> np.ndarray:
+    starts = np.asarray(starts, dtype=np.int64)
+    if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or starts[-1] != candidates:
+        raise ValueError(f"starts must run from 0 to {candidates}, the number of rows of F")
+    empty = np.flatnonzero(np.diff(starts) <= 0)
+    if empty.size:
+        raise ValueError(f"example {empty[0]} has no candidates; at least one is needed")
+    return starts.astype(np.uint64)
+
+
+def _candidate_targets(y, starts, loss):
+    """(M,) probabilities of the candidates; those of an example sum to one."""
+    y = np.asarray(y)
+    first, counts = starts[:-1].astype(np.int64), np.diff(starts.astype(np.int64))
+    if y.shape == first.shape and (y.size != starts[-1] or not _is_distribution(y, first)):
+        true = y.astype(np.int64)
+        wrong = np.flatnonzero((true != y) | (true < 0) | (true >= counts))
+        if wrong.size:
+            i = wrong[0]
+            raise ValueError(f"y[{i}] is {y[i]}, but example {i} has candidates 0 … {counts[i] - 1}")
+        targets = np.zeros(int(starts[-1]))
+        targets[first + true] = 1.0
+        return targets
+    y = np.asarray(y, dtype=np.float64)
+    if y.shape != (int(starts[-1]),):
+        raise ValueError(f"y has shape {y.shape}, expected ({first.size},) or ({int(starts[-1])},)")
+    if not np.isfinite(y).all() or (y < 0.0).any() or not _is_distribution(y, first):
+        raise ValueError("the probabilities of an example's candidates must be at least 0 and sum to 1")
+    if loss.hinge and ((y != 0.0) & (y != 1.0)).any():
+        raise ValueError("the hinge loss takes one true candidate per example, not probabilities")
+    return y / np.repeat(np.add.reduceat(y, first), counts)
+
+
+def _is_distribution(y, first) -> bool:
+    return bool((np.abs(np.add.reduceat(y, first) - 1.0) <= 1e-6).all())

@@ -1,6 +1,7 @@
-"""LogisticRegression and LinearSVC, for two classes."""
+"""LogisticRegression and LinearSVC, for two classes or more."""
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
@@ -8,12 +9,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fenchel import problems
-from fenchel.estimators.base import Trained
+from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
 from fenchel.solvers.base import Start
 
 
 class LinearClassifier(ClassifierMixin, Trained):
-    """A linear model of two classes: fit, decision_function, predict. `loss` names what it minimises."""
+    """A linear model of classes: fit, decision_function, predict. `loss` names what it minimises.
+
+    Two classes share one weight vector; of more, each has its own.
+    """
 
     loss: str
 
@@ -55,15 +59,17 @@ class LinearClassifier(ClassifierMixin, Trained):
         -------
         self, with coef_, intercept_, classes_, n_iter_, certificate_ and trace_.
         """
-        # `problems.binary` looks for NaN and infinity: once is enough.
+        # `problems` looks for NaN and infinity: once is enough.
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-        classes, targets = self._encode(y)
+        classes, codes = self._encode(y)
         weight = self._weights(sample_weight, X, y, classes)
-        problem = problems.binary(
+        few, kind = classes.size == 2, {} if classes.size == 2 else {"labels": classes.size}
+        problem = (problems.binary if few else problems.flat)(
             X,
-            targets,
+            codes,
+            **kind,
             loss=self.loss,
             fit_intercept=self.fit_intercept,
             intercept_scaling=self.intercept_scaling,
@@ -74,12 +80,10 @@ class LinearClassifier(ClassifierMixin, Trained):
         result = self._solve(problem, self._start(problem, classes))
         self.classes_ = classes
         self._keep(result.w, result.b)
-        if self.warm_start:
-            self._dual = result.mu
         return self
 
     def _encode(self, y):
-        """Sorted classes, and 1.0 where y is the second."""
+        """Sorted classes, and the number of each y among them."""
         ends = two_whole_numbers(y)
         if ends is not None:
             return ends, (y == ends[1]).astype(np.float64)
@@ -89,12 +93,7 @@ class LinearClassifier(ClassifierMixin, Trained):
             raise ValueError(
                 f"y holds only one class, {classes[0]!r}; {type(self).__name__} needs examples of two classes"
             )
-        if classes.size > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {classes.size} classes."
-            )
-        return classes, codes.astype(np.float64)
+        return classes, codes
 
     def _weights(self, sample_weight, X, y, classes):
         """Sample weights times class weights; None where all are one."""
@@ -110,14 +109,13 @@ class LinearClassifier(ClassifierMixin, Trained):
         """The last fit's weights, if asked for and of the same shape, with its dual variables likewise."""
         if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
             return None
-        w = self.coef_.ravel().astype(np.float64)
+        w = self.coef_.T.astype(np.float64)
         if self._scaled_intercept:
-            w = np.append(w, self.intercept_[0] / self._scaled_intercept)
+            w = np.vstack([w, self.intercept_ / self._scaled_intercept])
         if w.size != problem.dim:
             return None
-        mu = getattr(self, "_dual", None)
-        same = mu is not None and mu.shape == (problem.n, problem.structure.block_size)
-        return Start(w, float(self.intercept_[0]) if problem.free else 0.0, mu if same else None)
+        b = self.intercept_ if self.classes_.size > 2 else float(self.intercept_[0])
+        return Start(w.ravel(), b if problem.free else 0.0, self._last_dual(problem))
 
     @property
     def _scaled_intercept(self):
@@ -127,49 +125,48 @@ class LinearClassifier(ClassifierMixin, Trained):
         return 1.0 if self.intercept_scaling is None and self.loss == "hinge" else self.intercept_scaling
 
     def _unscaled(self, w, b):
-        """Weights (d,) of the features and the intercept; the solver's last weight may be a constant's."""
-        return (w[:-1], w[-1] * self._scaled_intercept) if self._scaled_intercept else (w, b)
+        """Weights (outputs, d) of the features and intercepts (outputs,); a constant's weights come last."""
+        w = w.reshape(-1, 1 if self.classes_.size == 2 else self.classes_.size)
+        if self._scaled_intercept:
+            return w[:-1].T, w[-1] * self._scaled_intercept
+        return w.T, np.zeros(w.shape[1]) + b
 
     def _keep(self, w, b):
-        """coef_ (1, d) and intercept_ (1,) from the solver's weights."""
-        w, b = self._unscaled(w, b)
-        self.coef_ = np.ascontiguousarray(w[None, :])
-        self.intercept_ = np.array([b])
+        """coef_ and intercept_ from the solver's weights."""
+        coef, intercept = self._unscaled(w, b)
+        self.coef_, self.intercept_ = np.ascontiguousarray(coef), intercept
 
     def decision_function(self, X):
-        """Scores (n,): positive for classes_[1]."""
+        """Scores: of two classes (n,), positive for classes_[1]; of more (n, classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True).ravel() + self.intercept_[0]
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores.ravel() if self.classes_.size == 2 else scores
 
     def predict(self, X):
         """Labels (n,)."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
         return tags
 
     def _to_file(self):
-        facts = {
-            "classes": self.classes_.tolist(),
-            "classes_dtype": self.classes_.dtype.str if self.classes_.dtype != object else "object",
-            "n_features_in": int(self.n_features_in_),
-            "n_iter": int(self.n_iter_),
-        }
+        facts = classes_to_facts(self.classes_) | {"n_features_in": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
         return {"coef": self.coef_, "intercept": self.intercept_}, facts
 
     def _from_file(self, arrays, facts):
-        self.classes_ = np.array(facts["classes"], dtype=facts["classes_dtype"])
+        self.classes_ = classes_from_facts(facts)
         self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
-        self.n_features_in_, self.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
-        shapes = (self.classes_.shape, self.coef_.shape, self.intercept_.shape)
-        if shapes != ((2,), (1, self.n_features_in_), (1,)):
+        self.n_features_in_ = int(facts["n_features_in"])
+        outputs = 1 if self.classes_.size == 2 else self.classes_.size
+        shapes = (self.coef_.shape, self.intercept_.shape)
+        if shapes != ((outputs, self.n_features_in_), (outputs,)):
+            shapes = (self.classes_.shape, *shapes)
             raise ValueError(f"classes, coef and intercept have shapes {shapes}")
         if self.coef_.dtype != np.float64 or self.intercept_.dtype != np.float64:
             raise ValueError(f"coef is {self.coef_.dtype} and intercept {self.intercept_.dtype}, not float64")
@@ -190,7 +187,9 @@ def two_whole_numbers(y) -> np.ndarray | None:
 class LogisticRegression(LinearClassifier):
     """L2-regularised logistic regression, with a proof of how far it is from the optimum.
 
-    Minimises  C Σ_i v_i log(1 + exp(−y_i (w·x_i + b))) + ½‖w‖²  over w and the free intercept b.
+    Minimises  C Σ_i v_i log(1 + exp(−y_i (w·x_i + b))) + ½‖w‖²  over w and the free intercept b; of more
+    than two classes  C Σ_i v_i (log Σ_k exp(w_k·x_i + b_k) − w_y·x_i − b_y) + ½ Σ_k ‖w_k‖²,  the multinomial
+    model.
 
     Parameters
     ----------
@@ -225,7 +224,7 @@ class LogisticRegression(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array (1, d);  intercept_ : array (1,);  classes_ : array (2,)
+    coef_ : array (1, d), or (classes, d);  intercept_ : array (1,), or (classes,);  classes_ : array
     n_iter_ : int, passes used
     certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
     trace_ : Trace, a row per check
@@ -243,12 +242,14 @@ class LogisticRegression(LinearClassifier):
     loss = "log"
 
     def predict_proba(self, X):
-        """Probabilities (n, 2) of classes_."""
+        """Probabilities (n, classes) of classes_."""
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X):
         """Logarithms of the probabilities, exact at large scores."""
         scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return log_softmax(scores, axis=1)
         return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
 
 
@@ -256,7 +257,8 @@ class LinearSVC(LinearClassifier):
     """Linear support vector machine with the hinge loss, with a proof of how far it is from the optimum.
 
     Minimises  C Σ_i v_i max(0, 1 − y_i (w·x_i + b)) + ½‖w‖².  The intercept b is the weight of a constant
-    feature of value `intercept_scaling` (default 1) and penalised, as in scikit-learn's LinearSVC. Parameters
+    feature of value `intercept_scaling` (default 1) and penalised, as in scikit-learn's LinearSVC. Of more
+    than two classes the loss is Crammer and Singer's, max_k (w_k·x_i + [k ≠ y_i]) − w_y·x_i. Parameters
     and attributes are those of `LogisticRegression`; there are no probabilities.
 
     Examples

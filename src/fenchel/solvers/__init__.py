@@ -23,6 +23,7 @@ SOLVERS = {
     "eg": ("eg:EG", {}),
     "eg-batch": ("eg:EG", {"batch": True}),
     "sdca": ("sdca:SDCA", {}),
+    "cutting-plane": ("cuttingplane:CuttingPlane", {}),
 }
 
 CLASSES = {target.split(":")[1]: target for target, _ in SOLVERS.values()}

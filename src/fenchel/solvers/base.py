@@ -20,7 +20,7 @@ class Start(NamedTuple):
     """Where to begin: weights, offset and, from a dual solver on the same examples, its dual variables."""
 
     w: np.ndarray
-    b: float = 0.0
+    b: float | np.ndarray = 0.0
     mu: np.ndarray | None = None
 
 

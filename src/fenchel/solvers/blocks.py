@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel._math import TINY
+from fenchel._memory import require_memory
 from fenchel.solvers.base import State
 
 RENEWAL = 10  # epochs after which what is kept up by increments is computed anew
@@ -13,7 +14,7 @@ RENEWAL = 10  # epochs after which what is kept up by increments is computed ane
 
 @dataclass
 class DualState(State):
-    """mu (n, size) the dual variables, v the augmented weights, w(μ) and the offset."""
+    """mu the dual variables, v the augmented weights, w(μ) and the offset."""
 
     mu: np.ndarray | None = None
     v: np.ndarray | None = None
@@ -27,20 +28,24 @@ class DualSolver:
 
     free_check: ClassVar[bool] = False
 
+    def reserve(self, problem, copies: int) -> None:
+        """Refuse, stating the size, where so many arrays of dual variables cannot fit."""
+        needed = 8 * (copies * int(np.prod(problem.shape, dtype=float)) + 4 * problem.dim)
+        shape = " × ".join(map(str, problem.shape))
+        require_memory(needed, f"{copies} arrays of {shape} dual variables", "use lbfgs, tron or cd-primal")
+
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
         """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""
         if start is not None and start.mu is not None:
             return start.mu.copy()
         if start is not None and problem.loss.name == "log":
             scores = problem.design.scores(start.w) + start.b
-            return np.maximum(problem.structure.marginals(scores), TINY)
+            return np.maximum(problem.marginals(scores), TINY)
         return fresh
 
     def first_v(self, problem, mu) -> np.ndarray:
         """w(μ) with the offset that balances μ."""
-        examples = problem.examples
-        b = problem.structure.tilt(mu, examples.y, examples.mass)[0] if problem.free else 0.0
-        return problem.augmented_of(mu, b)
+        return problem.augmented_of(mu, problem.tilt(mu)[0] if problem.free else 0.0)
 
     def settle_offset(self, problem, state) -> np.ndarray | None:
         """Optimise the free offset, if there is one, at the current weights; returns the scores: a pass."""
@@ -49,7 +54,7 @@ class DualSolver:
         w, b = problem.design.weights(state.v)
         scores = problem.design.scores(w)
         b = problem.offset(scores, b)
-        state.v[problem.dim] = b + problem.design.centre @ w
+        problem.design.offsets(state.v)[:] = b + problem.design.along_centre(w)
         state.passes += 1.0
         return scores + b
 
@@ -59,22 +64,15 @@ class DualSolver:
         The dual only grows, ever less: it is computed at epochs 1, 2, 4, 8, … and taken as it was in between.
         """
         if state.epochs & (state.epochs - 1) == 0:
-            concave = problem.loss.concave(problem.structure, problem.examples.y, state.mu)
             penalty = 0.5 * problem.lam * problem.design.squared_norm(state.v)
-            state.dual = float(problem.examples.mass @ concave) - float(penalty)
+            state.dual = problem.concave(state.mu) - penalty
         state.relative_gap_estimate = float(gap) / state.dual if state.dual > 1e-300 else np.nan
 
     def refresh(self, problem, state) -> None:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""
         state.epochs += 1
         if state.epochs % RENEWAL == 0:
-            state.v = problem.augmented_of(state.mu, state.v[problem.dim])
+            state.v = problem.augmented_of(state.mu, problem.design.offsets(state.v))
 
     def point(self, problem, state):
         return problem.dual_point(state.mu, problem.design.weights(state.v)[0])
-
-
-def near_target(problem, epsilon: float) -> np.ndarray:
-    """(1 − ε) y_i + ε · uniform, (n, size): lepriol2018 (21)."""
-    mu = problem.structure.target(problem.examples.y)
-    return (1.0 - epsilon) * mu + epsilon / mu.shape[1]

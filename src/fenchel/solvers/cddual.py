@@ -1,253 +1,172 @@
-"""Dual coordinate descent: yu2011 Algorithms 1, 4, 5 and 9.
+"""Dual coordinate descent: yu2011 Algorithms 1 and 4 to 7, 9; Crammer-Singer blocks for the hinge loss.
 
-In the notation of this library the dual variable of example i is its pair of marginals (μ₊, μ₋), kept
-apart as the paper keeps α and C − α. The sub-problem (18) in z, the change of μ₊, is
-
-    min_z (μ₊ + z) log(μ₊ + z) + (μ₋ − z) log(μ₋ − z) + a/2 z² + b z,   a = m‖x‖²/λ,  b = −(x·w + offset)
-
-with c₁ = μ₊, c₂ = μ₋, c₁ + c₂ = 1. It is symmetric in its two borders; Z is the distance to the nearer one.
+The kernels are in `cddual_binary.py` for two classes, `cddual_flat.py` for labels and candidates, and
+`cddual_multiplier.py` for the fastest way through a block of labels.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
-from math import exp, log
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from fenchel._math import TINY, xlogx
-from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot
 from fenchel.design import TAIL
-from fenchel.solvers.blocks import DualSolver, DualState, near_target
+from fenchel.solvers import cddual_binary, cddual_flat
+from fenchel.solvers.blocks import DualSolver, DualState
+from fenchel.solvers.cddual_binary import Method
+from fenchel.solvers.cddual_multiplier import Lanes
 
 EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
-BETA, GAMMA = 0.5, 0.01  # line search (21)
 
-
-class Method(IntEnum):
-    """How the sub-problem (18) is solved."""
-
-    NEWTON = 0
-    BISECTION = 1
-    LINE_SEARCH = 2
-
-
-METHODS = {"newton": Method.NEWTON, "bisection": Method.BISECTION, "line-search": Method.LINE_SEARCH}
+METHODS = {
+    "newton": Method.NEWTON,
+    "bisection": Method.BISECTION,
+    "line-search": Method.LINE_SEARCH,
+    "multiplier": Method.MULTIPLIER,
+}
 
 
 @dataclass
 class CDDualState(DualState):
-    """Adds odds (n,) log(μ₊/μ₋), the inner tolerance and the gap met in the last pass."""
+    """Adds log μ (two classes: the log-odds), the inner tolerance and the gap met in the last pass."""
 
-    odds: np.ndarray | None = None
+    logs: np.ndarray | None = None
     fresh: bool = False  # v is still zero: the first pass builds it
     inner: float = INNER_FIRST
     last_gap: float = np.nan
+
+    def shift_offset(self, problem, delta) -> None:
+        problem.design.offsets(self.v)[:] += delta
+
+
+class LanesState(CDDualState):
+    """With the multiplier method: mu and v live in `lanes`, padded, and are unpadded when looked at."""
+
+    def __init__(self, mu, v, **fields):
+        self.lanes = Lanes(mu, v)
+        super().__init__(**fields)
+
+    mu = property(lambda self: self.lanes.unpadded(self.lanes.mu), lambda self, mu: None)
+
+    @property
+    def v(self):
+        return self.lanes.unpadded(self.lanes.v).ravel()
+
+    @v.setter
+    def v(self, v):
+        if v is not None:
+            self.lanes.set_weights(v)
+
+    def shift_offset(self, problem, delta) -> None:
+        self.lanes.shift_offset(delta)
 
 
 @dataclass(frozen=True)
 class CDDual(DualSolver):
     """Optimises one example's dual variables at a time, in a fresh random order each pass.
 
-    subproblem "newton": Algorithm 4. "bisection": Algorithm 9. "line-search": one Newton step with (21).
+    subproblem, how two marginals are optimised. "newton": Algorithm 4. "bisection": Algorithm 9.
+        "line-search": one Newton step with (21). Of several labels the two that violate optimality most are
+        taken, again and again (Algorithm 6). "multiplier", for labels crossed with attributes: all of them
+        at once, by Newton on the multiplier of Σ μ = 1. "auto": "multiplier" there, else "newton".
     xi: how far Algorithm 4 moves towards the border when a Newton step would leave the interval (30).
-    With the hinge loss the sub-problem has a closed form, Algorithm 1, and these settings have no effect.
+    With the hinge loss the sub-problem has a closed form (Algorithm 1, Crammer and Singer's blocks; for
+    candidates, of two at a time), and these settings have no effect.
     """
 
-    subproblem: str = "newton"
+    subproblem: str = "auto"
     xi: float = 0.1
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"binary", "blocks", "dual"})
+    needs: ClassVar[frozenset] = frozenset({"outcomes", "blocks", "dual"})
 
     def __post_init__(self):
-        if self.subproblem not in METHODS:
-            raise ValueError(f"subproblem={self.subproblem!r}; there are {', '.join(map(repr, METHODS))}")
+        if self.subproblem not in {*METHODS, "auto"}:
+            raise ValueError(
+                f"subproblem={self.subproblem!r}; there are 'auto', {', '.join(map(repr, METHODS))}"
+            )
         if not 0.0 < self.xi < 1.0:
             raise ValueError(f"xi={self.xi!r} must be between 0 and 1")
 
+    def _method(self, problem) -> Method:
+        crossed = problem.structure.name == "flat crossed"
+        if self.subproblem == "multiplier" and not crossed:
+            raise ValueError(
+                f"subproblem='multiplier' is for labels crossed with attributes, not for a "
+                f"{problem.structure.name} model; use 'newton'"
+            )
+        if self.subproblem == "auto":
+            return Method.MULTIPLIER if crossed else Method.NEWTON
+        return METHODS[self.subproblem]
+
     def init(self, problem, start):
+        self.reserve(problem, copies=4)
+        method = self._method(problem)
         mu = self.first_mu(problem, start, self._fresh(problem))
-        odds = np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
-        rng = np.random.default_rng(self.seed)
-        fresh = start is None and problem.loss.name == "log"
-        v = np.zeros(problem.dim + TAIL) if fresh else self.first_v(problem, mu)
-        if fresh and problem.free:
-            v[problem.dim] = problem.structure.tilt(mu, problem.examples.y, problem.examples.mass)[0]
-        return CDDualState(mu=mu, v=v, rng=rng, odds=odds, fresh=fresh)
+        fresh = start is None and not problem.loss.hinge
+        if fresh:
+            v = np.zeros(problem.dim + TAIL * problem.design.outputs)
+            if problem.free:
+                problem.design.offsets(v)[:] = problem.tilt(mu)[0]
+        else:
+            v = self.first_v(problem, mu)
+        common = {"rng": np.random.default_rng(self.seed), "fresh": fresh}
+        if method is Method.MULTIPLIER and not problem.loss.hinge:
+            return LanesState(mu, v, **common)
+        return CDDualState(mu=mu, v=v, logs=problem.structure.logarithms(mu), **common)
 
     def _fresh(self, problem):
-        """(36): the wrong label's share is min(ε₁, ε₂ λ/m_i); zero with the hinge loss."""
-        mu = near_target(problem, 0.0)
-        if problem.loss.name == "hinge":
+        """(36): the wrong label's share is min(ε₁, ε₂ λ/m_i); (51) for several; zero with the hinge loss."""
+        mu = problem.near_target(0.0)
+        if problem.loss.hinge:
+            return mu
+        if problem.structure.name != "binary":
+            cddual_flat.spread_targets(problem.blocks, EPS1, mu)
             return mu
         small = np.minimum(EPS1, EPS2 * problem.lam / problem.examples.mass)[:, None]
         return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
 
     def step(self, problem, state):
         order = state.rng.permutation(problem.n).view(np.uint64)
-        if problem.loss.name == "hinge":
-            gap = _hinge_epoch(problem.blocks, order, state.mu, state.v)
+        visits = order.size
+        if problem.loss.hinge:
+            gap = self._hinge_step(problem, state, order)
+        elif isinstance(state, LanesState):
+            visits, gap = state.lanes.epoch(problem.blocks, order, state.fresh and state.epochs == 0)
         else:
             gap = self._log_step(problem, state, order)
-        state.passes += 1.0
-        state.oracle_calls += problem.n
-        state.updates += problem.n
+        state.passes += visits / problem.n
+        state.oracle_calls += visits
+        state.updates += visits
+        if problem.free:
+            # After its update μ_i is the marginal at its score, so balancing μ optimises the offset.
+            state.shift_offset(problem, problem.tilt(state.mu)[0])
         self.refresh(problem, state)
         # The gap met during the pass, carried on to its end by most of the progress since the last one.
         progress = (gap / state.last_gap) ** 0.6 if gap < state.last_gap else 1.0
         self.note_gap(problem, state, gap * progress)
         state.last_gap = gap
 
+    def _hinge_step(self, problem, state, order):
+        kernels = {
+            "binary": cddual_binary.hinge_epoch,
+            "flat crossed": cddual_flat.hinge_epoch,
+            "flat joint": cddual_flat.hinge_pair_epoch,
+        }
+        return kernels[problem.structure.name](problem.blocks, order, state.mu, state.v)
+
     def _log_step(self, problem, state, order):
-        method = METHODS[self.subproblem]
+        method = self._method(problem)
         fresh = state.epochs == 0 and state.fresh
-        newtons, gap = _log_epoch(
-            problem.blocks, order, fresh, method, self.xi, state.inner, state.mu, state.odds, state.v
+        binary = problem.structure.name == "binary"
+        epoch = cddual_binary.log_epoch if binary else cddual_flat.log_epoch
+        newtons, gap = epoch(
+            problem.blocks, order, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
         )
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)
-        if problem.free:
-            # After its update μ_i is the marginal at its score, so balancing μ optimises the offset.
-            delta, _ = problem.structure.tilt(state.mu, problem.examples.y, problem.examples.mass)
-            state.v[problem.dim] += delta
         return gap
 
     def point(self, problem, state):
         if state.fresh and state.epochs == 0:  # v is not w(μ) yet
             return problem.dual_point(state.mu)
         return super().point(problem, state)
-
-
-@njit(cache=True, nogil=True)
-def _log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
-    """Algorithm 5, one pass in the given order; mu, odds, v written. Returns Newton steps and the gap met.
-
-    fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update,
-    which saves the pass that w(μ) would cost.
-    """
-    rows, d = blocks.rows, blocks.n_weights
-    b, c, along_centre = v[d], v[d + 1], v[d + 2]
-    scale = 1.0 / blocks.lam
-    newtons, gap = 0, 0.0
-    for k in range(order.size):
-        i = order[k]
-        _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
-        prefetch(odds, order[min(k + 1, order.size - 1)])
-        score = row_dot(rows, i, v) + b - c * (blocks.cross[i] - blocks.centre_norm) - along_centre
-        step = scale * blocks.mass[i]
-        p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
-        before = 0.0 if fresh else y * q - (1.0 - y) * p
-        slope = odds[i] - score
-        met = p * q * slope * slope  # twice KL(μ_i ‖ marginals at the score), to second order
-        if abs(slope) > tol:
-            old = p
-            p, q, odds[i], count = _solve(method, p, q, odds[i], step * blocks.norms[i], -score, xi, tol)
-            mu[i, 0], mu[i, 1] = p, q
-            newtons += count
-            met = max(met, abs((p - old) * slope))
-        gap += 0.5 * blocks.mass[i] * met
-        change = step * (y * q - (1.0 - y) * p - before)
-        if change != 0.0:
-            row_add(rows, i, change, v)
-            c += change
-            along_centre += change * blocks.cross[i]
-    v[d + 1], v[d + 2] = c, along_centre
-    return newtons, gap
-
-
-@njit(cache=True, forceinline=True)
-def _prefetch_example(blocks, i, mu):
-    """Bring what the next step needs into the cache; without this a step on a short row mostly waits."""
-    prefetch_row(blocks.rows, i)
-    prefetch(blocks.y, i)
-    prefetch(blocks.mass, i)
-    prefetch(blocks.norms, i)
-    prefetch(blocks.cross, i)
-    prefetch(mu, i)
-
-
-@njit(cache=True, forceinline=True)
-def _solve(method, c1, c2, odds, a, b, xi, tol):
-    """Solve (18) from the side (34) names; returns the new pair, its log-odds and the Newton steps taken."""
-    if 0.5 * (c2 - c1) * a + b >= 0.0:
-        z, odds, count = _solve_near(method, c1, odds, a, b, xi, tol)
-        return z, 1.0 - z, odds, count
-    z, odds, count = _solve_near(method, c2, -odds, a, -b, xi, tol)
-    return 1.0 - z, z, -odds, count
-
-
-@njit(cache=True, forceinline=True)
-def _solve_near(method, c, odds, a, b, xi, tol):
-    """Root Z ≤ ½ of g'(Z) = log(Z/(1 − Z)) + a(Z − c) + b, (32), given the log-odds of c."""
-    z, slope = c, odds + b
-    if method == Method.NEWTON:
-        # Algorithm 4 may begin anywhere; a Newton step on the log-odds, in which (32) is nearly linear, lands
-        # close to the root, and its logarithm comes for nothing.
-        odds = min(odds - slope / (1.0 + a * c * (1.0 - c)), 0.0)
-        z = max(exp(odds) / (1.0 + exp(odds)), TINY)
-        slope = odds + a * (z - c) + b
-    elif c >= 0.5 and method == Method.BISECTION:  # (35)
-        z = xi * c
-        odds = log(z / (1.0 - z))
-        slope = odds + a * (z - c) + b
-    if method == Method.BISECTION:
-        while slope > 0.0 and z > TINY:
-            z *= 0.5
-            odds = log(z / (1.0 - z))
-            slope = odds + a * (z - c) + b
-    count = 0
-    while abs(slope) > tol and count < 100:
-        count += 1
-        variance = z * (1.0 - z)
-        move = -slope * variance / (a * variance + 1.0)
-        if method == Method.LINE_SEARCH:
-            move = _backtrack(z, c, a, b, slope, move)
-        new = z + move if z + move > 0.0 else xi * z
-        new = min(max(new, TINY), 1.0 - 1e-16)
-        if new == z:
-            break
-        z = new
-        odds = log(z / (1.0 - z))
-        slope = odds + a * (z - c) + b
-        if method == Method.LINE_SEARCH:
-            break
-    return z, odds, count
-
-
-@njit(cache=True)
-def _backtrack(z, c, a, b, slope, move):
-    """Halve the Newton step until it stays inside (0, 1) and decreases g enough, (21)."""
-    before = xlogx(z) + xlogx(1.0 - z) + 0.5 * a * (z - c) ** 2 + b * (z - c)
-    for _ in range(60):
-        new = z + move
-        if 0.0 < new < 1.0:
-            after = xlogx(new) + xlogx(1.0 - new) + 0.5 * a * (new - c) ** 2 + b * (new - c)
-            if after - before <= GAMMA * slope * move:
-                break
-        move *= BETA
-    return move
-
-
-@njit(cache=True, nogil=True)
-def _hinge_epoch(blocks, order, mu, v):
-    """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
-    rows, d = blocks.rows, blocks.n_weights
-    gap = 0.0
-    for k in range(order.size):
-        i = order[k]
-        _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
-        margin = row_dot(rows, i, v) + v[d] + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
-        p, q = mu[i, 0], mu[i, 1]
-        gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
-        step = blocks.mass[i] / blocks.lam
-        a = step * blocks.norms[i]
-        change = margin / a if abs(margin) < a else np.sign(margin)
-        new = min(max(p + change, 0.0), 1.0)
-        change = new - p
-        if change != 0.0:
-            mu[i, 0] = new
-            mu[i, 1] = 1.0 - new
-            row_add(rows, i, -step * change, v)
-    return gap

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from math import exp, expm1, log, log1p
 from typing import ClassVar
 
+import numpy as np
 from numba import njit
 
-from fenchel._math import log1pexp, sigmoid, sigmoid_pair
-from fenchel.solvers.columns import ColumnSolver
+from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 
 BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
 
@@ -16,7 +16,7 @@ BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
 class CDPrimal(ColumnSolver):
     """One Newton step per weight, z = −A'(0)/A''(0), shortened until P decreases enough.
 
-    line_search "fast": first the bound (38)-(39), which costs O(1); it assumes x_t ≥ 0, so a column with
+    line_search "fast": first the bound (38)-(39), which costs O(1); it assumes f_t ≥ 0, so a column with
     negative entries, and "plain", use the decrease itself, (35).
     order: "random" permutations or "cyclic".
     """
@@ -36,41 +36,56 @@ class CDPrimal(ColumnSolver):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(columns, order, mass, empirical, lam, fast, w, scores):
-    """One pass over the columns; w (d,) and scores (n,) written. Returns the non-zeros read."""
+def _epoch(columns, order, empirical, lam, fast, w, exponentials, sums):
+    """One pass over the weights; w (d,), exponentials and sums written. Returns the non-zeros read."""
     touched = 0
     for t in order:
-        start, stop = columns.indptr[t], columns.indptr[t + 1]
-        expected, curvature, covered = 0.0, lam, 0.0
-        largest, smallest = 0.0, 0.0
-        for e in range(start, stop):
-            i, x = columns.indices[e], columns.data[e]
-            p, q = sigmoid_pair(scores[i])
-            expected += mass[i] * p * x
-            curvature += mass[i] * p * q * x * x
-            covered += mass[i]
-            largest = max(largest, x)
-            smallest = min(smallest, x)
-        touched += int(stop - start)
-        slope = lam * w[t] - empirical[t] + expected
+        a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
+        count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
+        expected, curvature, covered, smallest, largest = _moments(columns, a, k, exponentials, sums)
+        touched += count
+        slope, curvature = lam * w[t] - empirical[t] + expected, curvature + lam
         if slope == 0.0 or curvature <= 0.0:
             continue
         z = -slope / curvature
+        reach = max(largest, -smallest)
+        if reach > 0.0:
+            z = min(max(z, -FARTHEST / reach), FARTHEST / reach)
         bounded = fast and smallest >= 0.0 and largest > 0.0
         for _ in range(60):
             change = lam * z * (w[t] + 0.5 * z) - z * empirical[t]
             if bounded and change + _bound(z, expected, largest, covered) <= GAMMA * z * slope:
                 break
-            touched += int(stop - start)
-            if change + _log_ratio(columns, t, mass, scores, z) <= GAMMA * z * slope:
+            touched += count
+            if change + _log_ratio(columns, a, k, exponentials, sums, z) <= GAMMA * z * slope:
                 break
             z *= BETA
         else:
             continue
         w[t] += z
-        for e in range(start, stop):
-            scores[columns.indices[e]] += z * columns.data[e]
+        move_weight(columns, a, k, z, exponentials, sums)
     return touched
+
+
+@njit(cache=True, nogil=True)
+def _moments(columns, a, k, exponentials, sums):
+    """Σ p̃(x) E[f_t], Σ p̃(x) Var[f_t], (30) and (31) at z = 0, P̃_t, and the least and largest f_t."""
+    expected, variance, covered, smallest, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    end, e = columns.entries.indptr[a + np.uint64(1)], columns.entries.indptr[a]
+    while e < end:
+        i = columns.owner[columns.entries.indices[e]]
+        mean, square = 0.0, 0.0
+        while e < end and columns.owner[columns.entries.indices[e]] == i:
+            row, x = columns.entries.indices[e], columns.entries.data[e]
+            p = exponentials[row * np.uint64(columns.stride) + k] / sums[i]
+            mean += p * x
+            square += p * x * x
+            smallest, largest = min(smallest, x), max(largest, x)
+            e += np.uint64(1)
+        expected += columns.mass[i] * mean
+        variance += columns.mass[i] * max(square - mean * mean, 0.0)
+        covered += columns.mass[i]
+    return expected, variance, covered, smallest, largest
 
 
 @njit(cache=True)
@@ -83,15 +98,21 @@ def _bound(z, expected, largest, covered):
     return covered * log1p(a * expm1(u)) if a < 1.0 else covered * u
 
 
-@njit(cache=True)
-def _log_ratio(columns, t, mass, scores, z):
-    """Σ_i m_i log(1 + p_i (e^{z x_it} − 1)): the change of the log-partitions, (17)."""
-    total = 0.0
-    for e in range(columns.indptr[t], columns.indptr[t + 1]):
-        i = columns.indices[e]
-        u = z * columns.data[e]
-        if abs(u) > 1.0:  # p may underflow while p eᵘ does not
-            total += mass[i] * (log1pexp(scores[i] + u) - log1pexp(scores[i]))
-        else:
-            total += mass[i] * log1p(sigmoid(scores[i]) * expm1(u))
+@njit(cache=True, nogil=True)
+def _log_ratio(columns, a, k, exponentials, sums, z):
+    """Σ_x p̃(x) log(1 + Σ_y p(y|x)(e^{z f_t(x,y)} − 1)): the change of the log-partitions, (17).
+
+    One exponential serves a run of equal values (4.3).
+    """
+    total, value, growth = 0.0, 0.0, 0.0
+    end, e = columns.entries.indptr[a + np.uint64(1)], columns.entries.indptr[a]
+    while e < end:
+        i, ratio = columns.owner[columns.entries.indices[e]], 0.0
+        while e < end and columns.owner[columns.entries.indices[e]] == i:
+            row, x = columns.entries.indices[e], columns.entries.data[e]
+            if x != value:
+                value, growth = x, expm1(z * x)
+            ratio += exponentials[row * np.uint64(columns.stride) + k] / sums[i] * growth
+            e += np.uint64(1)
+        total += columns.mass[i] * log1p(max(ratio, -1.0 + 1e-16))
     return total

@@ -15,13 +15,13 @@ from fenchel.solvers.base import BatchSolver, evaluate
 class GIS(BatchSolver):
     """Updates all weights at once, each by the minimum of its own surrogate.
 
-        A_t(z) = Q_t(z) + (e^{z f#} − 1)/f# · Σ_i m_i p_i x_it,    Q_t(z) = λ(2 w_t z + z²)/2 − z P̃(f_t)
+        A_t(z) = Q_t(z) + (e^{z f#} − 1)/f# · E_t,    Q_t(z) = λ(2 w_t z + z²)/2 − z P̃(f_t)
 
-    with f# the largest row sum. Features must not be negative. Without a regulariser the minimum has the
-    closed form (25).
+    with E_t = Σ p̃(x) p(y|x) f_t(x, y) and f# the largest sum of an output's features. Features must not be
+    negative. Without a regulariser the minimum has the closed form (25).
     """
 
-    needs: ClassVar[frozenset] = frozenset({"log", "gradient"})
+    needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
 
     def init(self, problem, start):
         require_nonnegative(problem, "gis")
@@ -37,7 +37,7 @@ class GIS(BatchSolver):
 
 
 def largest_row_sum(problem) -> float:
-    """f# = max over examples of Σ_t f_t."""
+    """f# = max over x, y of Σ_t f_t(x, y)."""
     return float(_sparse.row_sums(problem.examples.rows).max(initial=0.0)) or 1.0
 
 
@@ -70,13 +70,18 @@ def require_nonnegative(problem, name: str) -> None:
 
 
 def require_seen(problem, name: str) -> None:
-    """Without a regulariser a feature that no positive example has sends its weight to −∞ in (25), (12)."""
+    """Without a regulariser a feature that no true output has sends its weight to −∞ in (25), (12)."""
     if problem.lam > 0.0:
         return
-    used = problem.design.adjoint(problem.examples.mass)
+    design, examples = problem.design, problem.examples
+    used = np.repeat(design.adjoint(examples.mass[problem.columns.owner]), design.outputs)
     unseen = np.flatnonzero((problem.empirical <= 0.0) & (used > 0.0))
     if unseen.size:
+        column, output = divmod(int(unseen[0]), design.outputs)
+        whom = f"the label {output}" if design.matrix else "the class 1"
+        if examples.starts is not None:
+            whom = "a true candidate"
         raise ValueError(
-            f"{name} without a regulariser has no optimum: feature {unseen[0]} never occurs with the "
-            f"class 1, so its weight goes to −∞; set a finite C, or drop the feature"
+            f"{name} without a regulariser has no optimum: feature {column} never occurs with {whom}, "
+            f"so its weight goes to −∞; set a finite C, or drop the feature"
         )

@@ -14,9 +14,9 @@ from fenchel.solvers.gis import require_nonnegative, require_seen
 
 @dataclass(frozen=True)
 class IIS(BatchSolver):
-    """Updates all weights at once like GIS, with the row sum of each example instead of the largest.
+    """Updates all weights at once like GIS, with the feature sum of each output instead of the largest.
 
-    A_t(z) = Q_t(z) + Σ_i m_i p_i x_it (e^{z f#(i)} − 1)/f#(i),    f#(i) = Σ_t x_it
+    A_t(z) = Q_t(z) + Σ p̃(x) p(y|x) f_t(x, y) (e^{z f#(x, y)} − 1)/f#(x, y),    f#(x, y) = Σ_t f_t(x, y)
     """
 
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
@@ -27,46 +27,40 @@ class IIS(BatchSolver):
         return super().init(problem, start)
 
     def step(self, problem, state):
-        now = state.evaluation
+        now, columns = state.evaluation, problem.columns
         w = now.w.copy()
-        expected = problem.examples.mass * now.mu[:, 0]
+        mu = problem.marginals_at(now).ravel()
         sums = _sparse.row_sums(problem.examples.rows)
-        touched = _update_all(problem.design.columns, expected, sums, problem.empirical, problem.lam, w)
-        state.passes += touched / max(problem.examples.rows.nnz, 1)
+        touched = _update_all(columns, mu, sums, problem.empirical, problem.lam, w)
+        state.passes += touched / max(problem.examples.rows.nnz * columns.outputs, 1)
         state.updates += problem.dim
         state.stalled = bool(np.array_equal(w, now.w))
         state.evaluation = evaluate(problem, state, w, now.b)
 
 
-@njit(cache=True)
-def _update_all(columns, expected, sums, empirical, lam, w):
+@njit(cache=True, nogil=True)
+def _update_all(columns, mu, sums, empirical, lam, w):
     """Solve A_t'(z) = 0 for every t; w (d,) written. Returns the non-zeros read beyond the first time."""
     touched = 0
     for t in range(w.size):
-        count = int(columns.indptr[t + 1] - columns.indptr[t])
+        a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
+        count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
         if count > 0 or lam > 0.0:
-            z, iterations = _solve(columns, t, expected, sums, empirical[t] - lam * w[t], lam)
+            z, iterations = _solve(columns, a, k, mu, sums, empirical[t] - lam * w[t], lam)
             w[t] += z
             touched += (iterations - 1) * count
     return touched
 
 
-@njit(cache=True)
-def _solve(columns, t, expected, sums, c, lam):
-    """Root of Σ_i e_i x_it e^{z f#(i)} + λ z = c, increasing and convex in z, by Newton from the right."""
+@njit(cache=True, nogil=True)
+def _solve(columns, a, k, mu, sums, c, lam):
+    """Root of Σ p̃ p f e^{z f#} + λ z = c, increasing and convex in z, by Newton from the right."""
     z = 0.0
-    for k in range(100):
-        total, slope, least = 0.0, 0.0, 1e300
-        for e in range(columns.indptr[t], columns.indptr[t + 1]):
-            i = columns.indices[e]
-            term = expected[i] * columns.data[e] * exp(z * sums[i])
-            total += term
-            slope += term * sums[i]
-            if term > 0.0:
-                least = min(least, sums[i])
+    for iteration in range(100):
+        total, slope, least = _moments(columns, a, k, mu, sums, z)
         excess = total + lam * z - c
         step = excess / (slope + lam) if slope + lam > 0.0 else 0.0
-        if k == 0 and excess < 0.0:
+        if iteration == 0 and excess < 0.0:
             # A Newton step from the left lands right of the root; so do two closed-form bounds.
             step = -step
             if total > 0.0:
@@ -75,6 +69,24 @@ def _solve(columns, t, expected, sums, c, lam):
                 step = min(step, (c - total) / lam)
             step = -step
         z -= step
-        if k > 0 and step <= 1e-14 * max(abs(z), 1e-300):
+        if iteration > 0 and step <= 1e-14 * max(abs(z), 1e-300):
             break
-    return z, k + 1
+    return z, iteration + 1
+
+
+@njit(cache=True, nogil=True)
+def _moments(columns, a, k, mu, sums, z):
+    """Σ p̃ p f e^{z f#}, its derivative in z, and the least f# that has a part in it."""
+    total, slope, least = 0.0, 0.0, 1e300
+    value, growth = 0.0, 1.0
+    for e in range(columns.entries.indptr[a], columns.entries.indptr[a + np.uint64(1)]):
+        row = columns.entries.indices[e]
+        if sums[row] != value:
+            value, growth = sums[row], exp(z * sums[row])
+        p = mu[row * np.uint64(columns.stride) + k]
+        term = columns.mass[columns.owner[row]] * p * columns.entries.data[e] * growth
+        total += term
+        slope += term * value
+        if term > 0.0:
+            least = min(least, value)
+    return total, slope, least

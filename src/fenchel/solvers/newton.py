@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fenchel.problem import solve_positive
+from fenchel.curvature import solve_positive
 from fenchel.solvers.base import BatchSolver, backtrack
 
 
@@ -15,9 +15,8 @@ class Newton(BatchSolver):
     and whatever their scales.
     """
 
-    needs: ClassVar[frozenset] = frozenset({"log", "gradient", "hessian"})
+    needs: ClassVar[frozenset] = frozenset({"log", "gradient", "matrix"})
 
     def step(self, problem, state):
         now = state.evaluation
-        hessian = problem.quadratic(problem.examples.mass * problem.structure.covariance(now.mu))
-        backtrack(problem, state, -solve_positive(hessian, now.gradient))
+        backtrack(problem, state, -solve_positive(problem.hessian(now), now.gradient))

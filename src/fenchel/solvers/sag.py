@@ -17,8 +17,8 @@ MOST_SKIPPED = 8.0  # line searches in a row; with more, the estimates lag behin
 class Memory(NamedTuple):
     """What is remembered of the examples, written by the kernels."""
 
-    g: np.ndarray  # (d + TAIL,) Σ m_i · last gradient of example i, in the augmented layout
-    marginals: np.ndarray  # (n, size) at the last visit
+    g: np.ndarray  # Σ m_i · last gradient of example i, in the augmented layout
+    marginals: np.ndarray  # of every example at its last visit
     known: np.ndarray  # (n,) 1 where the gradient is in g
     lipschitz: np.ndarray  # (n,) estimates for n·m_i·loss_i
     tree: np.ndarray  # their sampling weights
@@ -59,12 +59,12 @@ class SAG:
     def init(self, problem, start):
         w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
         if start is None and problem.free:
-            b = problem.offset(np.zeros(problem.n))
-        n, size = problem.n, problem.structure.block_size
+            b = problem.offset(problem.design.scores(w))
+        n = problem.n
         lipschitz = _first_lipschitz(problem.blocks)
         memory = Memory(
-            g=np.zeros(problem.dim + TAIL),
-            marginals=np.zeros((n, size)),
+            g=np.zeros(problem.dim + TAIL * problem.design.outputs),
+            marginals=np.zeros(problem.shape),
             known=np.zeros(n),
             lipschitz=lipschitz,
             tree=_sampling.make_tree(lipschitz, False),
@@ -98,7 +98,7 @@ class SAG:
     def _estimate(self, problem, state):
         """gap ≈ ‖g + λw‖²/(2λ): the stored gradients stand for the true one (lepriol2018 6.3)."""
         w, _ = problem.design.weights(state.v)
-        g = state.memory.g[: problem.dim] - state.memory.g[problem.dim + 1] * problem.design.centre
+        g, _ = problem.design.weights(state.memory.g)
         gap = float(np.sum((g + problem.lam * w) ** 2)) / (2.0 * problem.lam)
         value = gap + problem.regularizer.value(w)
         state.relative_gap_estimate = gap / value if value > 0.0 else 0.0
@@ -125,7 +125,7 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
         base.block_catch_up(blocks, i, k, drift, g, seen, v)
         _pay(d, k, drift, g, seen, 1.0, v)  # what comes after the weights is part of every score
         base.block_scores(blocks, i, v, s)
-        for j in range(blocks.size):
+        for j in range(base.block_length(blocks, i)):
             s[j] *= scale
         count += _remember(blocks, i, s, memory, nu, scratch)
         before = memory.lipschitz[i]
@@ -154,14 +154,14 @@ def _remember(blocks, i, s, memory, nu, delta):
 
     Returns 1 where the example was not known before, else 0.
     """
-    new = 1.0 - memory.known[i]
+    new, before = 1.0 - memory.known[i], base.block_view(blocks, memory.marginals, i)
     if new > 0.0:
         memory.known[i] = 1.0
-        base.block_target(blocks, i, memory.marginals[i])
+        base.block_target(blocks, i, before)
     base.block_marginals(blocks, i, s, nu)
-    for j in range(blocks.size):
-        delta[j] = nu[j] - memory.marginals[i, j]
-        memory.marginals[i, j] = nu[j]
+    for j in range(before.size):
+        delta[j] = nu[j] - before[j]
+        before[j] = nu[j]
     base.block_add(blocks, i, blocks.mass[i], delta, memory.g)
     base.block_add_free(blocks, i, blocks.mass[i], delta, memory.g)
     return new
@@ -196,7 +196,7 @@ def _first_lipschitz(blocks):
     n = blocks.mass.size
     out = np.empty(n)
     for i in range(n):
-        radius = base.block_radius(blocks, i) + blocks.n_free
+        radius = base.block_radius(blocks, i) + (1.0 if blocks.n_free > 0 else 0.0)
         out[i] = max(0.25 * n * blocks.mass[i] * radius, 1e-12)
     return out
 
@@ -213,13 +213,12 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
         pauses[i, 0] -= 1.0
         return 0
     weight = blocks.mass.size * blocks.mass[i]
-    y, residual = np.empty(blocks.size), np.empty(blocks.size)
+    m, y, residual = base.block_length(blocks, i), np.empty(blocks.size), np.empty(blocks.size)
     base.block_target(blocks, i, y)
-    for j in range(blocks.size):
-        residual[j] = nu[j] - y[j]
+    base.block_residual(blocks, i, nu, residual)
     base.block_move(blocks, i, 1.0, residual, s, trial)
     squared = 0.0
-    for j in range(blocks.size):
+    for j in range(m):
         squared += residual[j] * (trial[j] - s[j])
     value = base.block_kl(blocks, i, y, s)  # the loss less the constant entropy of y, in full precision
     if weight * squared <= 1e-13 * value * lipschitz[i]:
@@ -228,7 +227,7 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
     trials = 0
     for _ in range(60):
         trials += 1
-        base.block_move(blocks, i, -weight / lipschitz[i], residual, s, trial)
+        base.block_move(blocks, i, weight / lipschitz[i], residual, s, trial)
         if base.block_kl(blocks, i, y, trial) - value <= -0.5 * weight * squared / lipschitz[i]:
             break
         lipschitz[i] *= 2.0

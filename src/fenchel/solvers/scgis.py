@@ -7,18 +7,19 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from fenchel._math import sigmoid, solve_exponential
-from fenchel.solvers.columns import ColumnSolver
+from fenchel._math import solve_exponential
+from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 from fenchel.solvers.gis import require_nonnegative, require_seen
 
 
 @dataclass(frozen=True)
 class SCGIS(ColumnSolver):
-    """Minimises, feature by feature, the surrogate of GIS with f_t# = max_i x_it in the place of f#.
+    """Minimises, weight by weight, the surrogate of GIS with f_t# = max f_t(x, y) in the place of f#.
 
-    bound "linear": A_t(z) = Q_t(z) + (e^{z f_t#} − 1)/f_t# · E_t,   E_t = Σ_i m_i p_i x_it
+    bound "linear": A_t(z) = Q_t(z) + (e^{z f_t#} − 1)/f_t# · E_t,   E_t = Σ p̃(x) p(y|x) f_t(x, y)
     bound "log":    Q_t(z) + P̃_t log(1 + (e^{z f_t#} − 1)/(f_t# P̃_t) · E_t), tighter: (39)
-    order: "random" permutations or "cyclic" (4.4).
+    order: "random" permutations or "cyclic" (4.4). Without a regulariser the linear bound has the closed
+    form (25).
     """
 
     bound: str = "linear"
@@ -38,29 +39,41 @@ class SCGIS(ColumnSolver):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(columns, order, mass, empirical, lam, logarithmic, w, scores):
-    """One pass over the columns; w (d,) and scores (n,) written. Returns the non-zeros read."""
+def _epoch(columns, order, empirical, lam, logarithmic, w, exponentials, sums):
+    """One pass over the weights; w (d,), exponentials and sums written. Returns the non-zeros read."""
     touched = 0
     for t in order:
-        start, stop = columns.indptr[t], columns.indptr[t + 1]
-        expected, largest, covered = 0.0, 0.0, 0.0
-        for e in range(start, stop):
-            i = columns.indices[e]
-            expected += mass[i] * sigmoid(scores[i]) * columns.data[e]
-            largest = max(largest, columns.data[e])
-            covered += mass[i]
+        a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
+        expected, largest, covered = _expectation(columns, a, k, exponentials, sums)
         if largest == 0.0:
             w[t] = 0.0 if lam > 0.0 else w[t]
             continue
         c = empirical[t] - lam * w[t]
-        z = _solve_log(c, expected, largest, covered, lam) if logarithmic else 0.0
-        if not logarithmic:
+        if logarithmic:
+            z = _solve_log(c, expected, largest, covered, lam)
+        else:
             z = solve_exponential(c, expected, largest, lam)
+        z = min(max(z, -FARTHEST / largest), FARTHEST / largest)
         w[t] += z
-        for e in range(start, stop):
-            scores[columns.indices[e]] += z * columns.data[e]
-        touched += int(stop - start)
+        move_weight(columns, a, k, z, exponentials, sums)
+        touched += int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
     return touched
+
+
+@njit(cache=True, nogil=True)
+def _expectation(columns, a, k, exponentials, sums):
+    """E_t, f_t# and P̃_t, the mass of the examples that have the feature at all."""
+    expected, largest, covered = 0.0, 0.0, 0.0
+    last = columns.mass.size
+    for e in range(columns.entries.indptr[a], columns.entries.indptr[a + np.uint64(1)]):
+        row, x = columns.entries.indices[e], columns.entries.data[e]
+        i = columns.owner[row]
+        expected += columns.mass[i] * exponentials[row * np.uint64(columns.stride) + k] / sums[i] * x
+        largest = max(largest, x)
+        if i != last:
+            covered += columns.mass[i]
+            last = i
+    return expected, largest, covered
 
 
 @njit(cache=True)

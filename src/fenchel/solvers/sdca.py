@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 from fenchel import _sampling
-from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState, near_target
+from fenchel.losses import block_gap, oracle
+from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
 
 FIRST_GAP = 100.0  # so that nearly all examples are visited once before gaps decide (footnote 5)
@@ -79,8 +80,9 @@ class SDCA(DualSolver):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
     def init(self, problem, start):
-        epsilon = self.first if problem.loss.name == "log" else 0.0
-        mu = self.first_mu(problem, start, near_target(problem, epsilon))
+        self.reserve(problem, copies=2)
+        epsilon = 0.0 if problem.loss.hinge else self.first
+        mu = self.first_mu(problem, start, problem.near_target(epsilon))
         state = SDCAState(mu=mu, v=self.first_v(problem, mu), rng=np.random.default_rng(self.seed))
         state.gaps = np.full(problem.n, FIRST_GAP)
         state.smoothness = _smoothness(problem.blocks)
@@ -102,7 +104,7 @@ class SDCA(DualSolver):
         n = problem.n
         _epoch(
             problem.blocks,
-            problem.loss.name == "hinge",
+            problem.loss.hinge,
             state.rng.random((n, 2)),
             SAMPLINGS[self.sampling],
             self.non_uniform,
@@ -129,9 +131,8 @@ class SDCA(DualSolver):
 
     def _renew_gaps(self, problem, state, scores):
         """All block gaps at the scores: a moved offset, or many epochs, leave those known stale."""
-        examples = problem.examples
-        state.gaps = problem.loss.block_gaps(problem.structure, scores, examples.y, state.mu)
-        weights = examples.mass * state.gaps
+        state.gaps = problem.block_gaps(state.mu, scores)
+        weights = problem.examples.mass * state.gaps
         if self.sampling == "gap-importance":
             weights *= state.smoothness
         if self.sampling in {"gap", "gap-importance", "max"}:
@@ -155,7 +156,8 @@ def _epoch(
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     for k in range(uniforms.shape[0]):
         i = _pick(uniforms[k, 0], uniforms[k, 1], sampling, non_uniform, tree, gaps.size)
-        gap, slope = _direction(blocks, i, hinge, v, mu[i], s, nu, delta)
+        mu_i = base.block_view(blocks, mu, i)
+        gap, slope = _direction(blocks, i, hinge, v, mu_i, s, nu, delta)
         rate = blocks.mass[i] / blocks.lam
         curvature = rate * base.block_squared_norm(blocks, i, delta)
         if hinge:
@@ -163,14 +165,14 @@ def _epoch(
         elif step == Step.FIXED:
             gamma = fixed
         else:
-            gamma = _line_search(blocks, i, mu[i], delta, slope, curvature, step, precision)
+            gamma = _line_search(blocks, i, mu_i, delta, slope, curvature, step, precision)
         gaps[i] = gap
         if sampling >= Sampling.GAP:
-            weight = _weight(sampling, blocks.mass[i], gap, delta, smoothness[i], blocks.lam)
+            weight = _weight(sampling, blocks.mass[i], gap, delta[: mu_i.size], smoothness[i], blocks.lam)
             _sampling.set_weight(tree, i, weight, sampling == Sampling.MAX)
         if gamma > 0.0:
-            for j in range(blocks.size):
-                mu[i, j] += gamma * delta[j]
+            for j in range(mu_i.size):
+                mu_i[j] += gamma * delta[j]
             base.block_add(blocks, i, -rate * gamma, delta, v)
 
 
@@ -201,19 +203,12 @@ def _weight(sampling, mass, gap, delta, smoothness, lam):
 def _direction(blocks, i, hinge, v, mu, s, nu, delta):
     """δ = ν − μ with ν the oracle's answer at w; s, nu, delta written. Returns gap and ⟨s + cost, δ⟩."""
     base.block_scores(blocks, i, v, s)
-    if hinge:
-        base.block_cost(blocks, i, nu)
-        for j in range(blocks.size):
-            s[j] += nu[j]
-        base.block_argmax(blocks, i, s, nu)
-    else:
-        base.block_marginals(blocks, i, s, nu)
+    oracle(blocks, i, hinge, s, nu)
     slope = 0.0
-    for j in range(blocks.size):
+    for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         slope += s[j] * delta[j]
-    gap = slope if hinge else base.block_kl(blocks, i, mu, s)
-    return gap, slope
+    return block_gap(blocks, i, hinge, s, nu, mu), slope
 
 
 @njit(cache=True)

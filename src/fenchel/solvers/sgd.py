@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from fenchel.losses import oracle
 from fenchel.solvers.base import State
 from fenchel.structures import base
 
@@ -15,7 +16,7 @@ CANDIDATES = (1.0, 0.1, 0.01, 0.001, 0.0001)
 
 @dataclass
 class SGDState(State):
-    """v the augmented weights; eta0 the chosen rate; mu (n, size), visits (n,): vertices averaged (hinge)."""
+    """v the augmented weights; eta0 the chosen rate; mu, visits (n,): vertices averaged (hinge)."""
 
     v: np.ndarray | None = None
     eta0: float = 0.0
@@ -45,8 +46,8 @@ class SGD:
     def init(self, problem, start):
         w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
         state = SGDState(v=problem.design.augment(w, b), rng=np.random.default_rng(self.seed))
-        if problem.loss.name == "hinge":
-            state.mu = problem.structure.target(problem.examples.y)
+        if problem.loss.hinge:
+            state.mu = problem.near_target(0.0)
             state.visits = np.zeros(problem.n)
         state.eta0 = self._search(problem, state) if self.eta0 == "search" else float(self.eta0)
         return state
@@ -69,9 +70,9 @@ class SGD:
 
     def _pass(self, problem, state, order, eta0, v, learn=False):
         """One pass; v is changed in place and returned. Vertices are averaged only while learning."""
-        hinge = problem.loss.name == "hinge"
-        size = problem.structure.block_size
-        mu, visits = (state.mu, state.visits) if hinge and learn else (np.zeros((0, size)), np.zeros(0))
+        hinge = problem.loss.hinge
+        nothing = np.zeros((0, *problem.shape[1:]))
+        mu, visits = (state.mu, state.visits) if hinge and learn else (nothing, np.zeros(0))
         _epoch(problem.blocks, hinge, order, eta0, state.steps, mu, visits, v)
         state.passes += 1.0
         state.oracle_calls += problem.n
@@ -80,7 +81,7 @@ class SGD:
 
     def point(self, problem, state):
         w, _ = problem.design.weights(state.v)
-        if problem.loss.name == "log":
+        if not problem.loss.hinge:
             return problem.primal_point(w)
         averaged = problem.dual_point(state.mu)
         last = problem.mixed_point(w, state.mu)
@@ -91,34 +92,30 @@ class SGD:
 def _epoch(blocks, hinge, order, eta0, steps, mu, visits, v):
     """Updates over the given order on v = scale·u, so that shrinking all weights costs one multiplication.
 
-    v written; mu (n, size) and visits (n,) too where they are not empty: the average of the vertices met,
-    later ones weighing more (2/(visits + 1) for the newest).
+    v written; mu and visits (n,) too where visits is not empty: the average of the vertices met, later ones
+    weighing more (2/(visits + 1) for the newest).
     """
     n, d, free = blocks.mass.size, blocks.n_weights, blocks.n_free
-    s, nu, y = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    s, nu, residual = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     scale = 1.0
     for k in range(order.size):
         i = order[k]
         eta = eta0 / (1.0 + (steps + k) / n)
         base.block_scores(blocks, i, v, s)
-        for j in range(blocks.size):
+        for j in range(base.block_length(blocks, i)):
             s[j] *= scale
-        _oracle(blocks, i, hinge, s, nu)
+        oracle(blocks, i, hinge, s, nu)
         if visits.size > 0:
             visits[i] += 1.0
-            newest = 2.0 / (visits[i] + 1.0)
-            for j in range(blocks.size):
-                mu[i, j] += newest * (nu[j] - mu[i, j])
-        base.block_target(blocks, i, y)
-        for j in range(blocks.size):
-            nu[j] -= y[j]
+            _average(2.0 / (visits[i] + 1.0), nu, base.block_view(blocks, mu, i))
+        base.block_residual(blocks, i, nu, residual)
         shrink = max(1.0 - eta * blocks.lam, 1e-3)
         scale *= shrink
         for j in range(d, d + free):
             v[j] /= shrink
-        weight = -eta * n * blocks.mass[i] / scale
-        base.block_add(blocks, i, weight, nu, v)
-        base.block_add_free(blocks, i, weight, nu, v)
+        weight = eta * n * blocks.mass[i] / scale
+        base.block_add(blocks, i, weight, residual, v)
+        base.block_add_free(blocks, i, weight, residual, v)
         if scale < 1e-100:
             _rescale(v, scale)
             scale = 1.0
@@ -126,18 +123,13 @@ def _epoch(blocks, hinge, order, eta0, steps, mu, visits, v):
 
 
 @njit(cache=True)
-def _rescale(v, scale):
-    for j in range(v.size):
-        v[j] *= scale
+def _average(newest, nu, mu):
+    """μ += newest · (ν − μ); mu written."""
+    for j in range(mu.size):
+        mu[j] += newest * (nu[j] - mu[j])
 
 
 @njit(cache=True)
-def _oracle(blocks, i, hinge, s, nu):
-    """ν = marginals at s, or the cost-augmented argmax; s, nu written."""
-    if not hinge:
-        base.block_marginals(blocks, i, s, nu)
-        return
-    base.block_cost(blocks, i, nu)
-    for j in range(blocks.size):
-        s[j] += nu[j]
-    base.block_argmax(blocks, i, s, nu)
+def _rescale(v, scale):
+    for j in range(v.size):
+        v[j] *= scale

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
-from fenchel.problem import solve_positive
+from fenchel.curvature import solve_positive
 from fenchel.solvers.base import BatchSolver, BatchState, backtrack, evaluate
 from fenchel.solvers.gis import largest_row_sum, require_nonnegative, require_seen, scaled_update
+
+CHUNK = 2**22  # numbers in the matrices of (16) that are held at a time
 
 
 @dataclass
@@ -23,14 +26,14 @@ class SM(BatchSolver):
     """Maximises a surrogate that touches the log-likelihood at the current weights.
 
     variant "s":  (12), separate in every weight; on features divided by f#, the largest row sum (6).
-                  With one weight vector per pair of classes this is the step of GIS.
-    variant "g1": (15), a Newton step on Q_T: matrix Σ m p x xᵀ + λ I.
-    variant "g2": (16), a Newton step on Q_J, feature by feature, on features divided by f#.
-    variant "q":  (21), the quadratic bound p(1 − p) ≤ ¼: matrix ¼ Σ m x xᵀ + λ I, factorised once.
+    variant "g1": (15), a Newton step on Q_T, label by label: matrices Σ m p_k x xᵀ + λ I.
+    variant "g2": (16), a Newton step on Q_J, attribute by attribute, on features divided by f#.
+    variant "q":  (21), the quadratic bound diag p − ppᵀ ⪯ ½(I − 11ᵀ/K): the matrix ½ Σ m x xᵀ + λ I is
+                  factorised once. With one weight vector for two classes, p(1 − p) ≤ ¼.
     """
 
     variant: str = "q"
-    needs: ClassVar[frozenset] = frozenset({"log", "gradient", "hessian"})
+    needs: ClassVar[frozenset] = frozenset({"log", "gradient", "surrogates"})
 
     def __post_init__(self):
         if self.variant not in {"s", "g1", "g2", "q"}:
@@ -46,8 +49,9 @@ class SM(BatchSolver):
         return SMState(**vars(begun), fixed=fixed)
 
     def _bound(self, problem):
-        """¼ Σ m x xᵀ + λ I, factorised where it has full rank."""
-        matrix = problem.quadratic(0.25 * problem.examples.mass)
+        """½ Σ m x xᵀ + λ I (¼ for one weight vector), factorised where it has full rank."""
+        share = 0.5 if problem.design.matrix else 0.25
+        matrix = problem.quadratic(share * problem.examples.mass)
         try:
             return cho_factor(matrix)
         except np.linalg.LinAlgError:
@@ -60,22 +64,74 @@ class SM(BatchSolver):
             state.evaluation = evaluate(problem, state, w, now.b)
             state.updates += problem.dim
             state.stalled = bool(np.array_equal(w, now.w))
-        elif self.variant == "q":
-            backtrack(problem, state, -self._solve_bound(state.fixed, now.gradient))
+            return
+        gradient = now.gradient.reshape(-1, problem.design.outputs)
+        if self.variant == "q":
+            backtrack(problem, state, -self._quadratic_step(problem, state.fixed, gradient).ravel())
         elif self.variant == "g1":
-            matrix = problem.quadratic(problem.examples.mass * now.mu[:, 0])
-            backtrack(problem, state, -solve_positive(matrix, now.gradient), sufficient=0.0)
+            backtrack(problem, state, -self._by_label(problem, now, gradient).ravel(), sufficient=0.0)
         else:
-            backtrack(problem, state, -now.gradient / self._diagonal(problem, state), sufficient=0.0)
+            direction = -self._by_attribute(problem, now, state.fixed, gradient).ravel()
+            backtrack(problem, state, direction, sufficient=0.0)
 
-    def _solve_bound(self, fixed, gradient):
+    def _quadratic_step(self, problem, fixed, gradient):
+        """(½FD̃Fᵀ + λI)⁻¹ G (I − 11ᵀ/K) + G 11ᵀ/(Kλ), of which (21) is the case λ = 0; G (A, K)."""
+        solve = cho_solve if isinstance(fixed, tuple) else solve_positive
+        if not problem.design.matrix:
+            return solve(fixed, gradient[:, 0])
+        mean = gradient.mean(axis=1, keepdims=True)
+        inside = gradient - mean
         if isinstance(fixed, tuple):
-            return cho_solve(fixed, gradient)
-        return solve_positive(fixed, gradient)
+            step = cho_solve(fixed, inside)
+        else:
+            step = np.column_stack([solve_positive(fixed, column) for column in inside.T])
+        return step + mean / problem.lam if problem.lam > 0.0 else step
 
-    def _diagonal(self, problem, state):
-        """Σ_i m_i f_it p_i(1 − p_i)·f# + λ: (16) on f/f#, written for the features as they are."""
-        weights = problem.examples.mass * problem.structure.covariance(state.evaluation.mu)
-        diagonal = state.fixed * problem.design.adjoint(weights) + problem.lam
-        diagonal[diagonal <= 0.0] = 1.0
-        return diagonal
+    def _by_label(self, problem, now, gradient):
+        """(15): H_k⁻¹ F_k for every label k."""
+        mu, mass = problem.marginals_at(now), problem.examples.mass
+        return np.column_stack(
+            [
+                solve_positive(problem.quadratic(mass * mu[:, k]), gradient[:, k])
+                for k in range(gradient.shape[1])
+            ]
+        )
+
+    def _by_attribute(self, problem, now, rate, gradient):
+        """(16): H_j⁻¹ F_j for every attribute j, with f# · Σ m f_j (diag p − ppᵀ) + λ I on f/f#."""
+        mu, lam, outputs = problem.marginals_at(now), problem.lam, problem.design.outputs
+        step = np.empty_like(gradient)
+        height = max(1, CHUNK // outputs**2)
+        for start in range(0, gradient.shape[0], height):
+            stop = min(start + height, gradient.shape[0])
+            matrices = np.zeros((stop - start, outputs, outputs))
+            _covariances(problem.columns, start, stop, rate, mu, matrices)
+            # Without λ a constant over the labels is free, and the gradient has none: 11ᵀ changes nothing.
+            matrices += lam * np.eye(outputs) if lam > 0.0 else self._filler(problem, matrices)
+            step[start:stop] = np.linalg.solve(matrices, gradient[start:stop, :, None])[:, :, 0]
+        return step
+
+    def _filler(self, problem, matrices):
+        """What makes the matrices regular where λ = 0: 11ᵀ in their own scale; I where they are zero."""
+        size = matrices.shape[1]
+        scale = np.trace(matrices, axis1=1, axis2=2) / size
+        ones = np.ones((size, size)) if problem.design.matrix else np.zeros((size, size))
+        filler = scale[:, None, None] * (ones + 1e-12 * np.eye(size))
+        filler[scale <= 0.0] = np.eye(size)
+        return filler
+
+
+@njit(cache=True, nogil=True)
+def _covariances(columns, start, stop, rate, mu, matrices):
+    """matrices[j − start] += rate · Σ_i m_i x_ij (diag p_i − p_i p_iᵀ) for start ≤ j < stop; written."""
+    outputs = columns.outputs
+    for j in range(start, stop):
+        out = matrices[j - start]
+        for e in range(columns.entries.indptr[j], columns.entries.indptr[j + 1]):
+            i = columns.entries.indices[e]
+            weight = rate * columns.mass[i] * columns.entries.data[e]
+            for k in range(outputs):
+                scaled = weight * mu[i, k]
+                out[k, k] += scaled
+                for other in range(outputs):
+                    out[k, other] -= scaled * mu[i, other]

@@ -5,13 +5,16 @@ arrays ("blocks"). A solver's epoch calls it by name; Numba picks the implementa
 named tuple, compiles one specialised epoch per structure, and caches it.
 
 Conventions of the kernels. One example i at a time. The block of an example is its vector of marginals,
-μ_i, `blocks.size` numbers long; s holds the scores of the same outcomes. The weights v are the augmented
-vector of `design.py`: penalised weights, then free coordinates, then bookkeeping of the centring.
+μ_i, block_length(blocks, i) numbers long, at most `blocks.size`; s holds the scores of the same outcomes.
+Buffers may be longer. The weights v are the augmented vector of `design.py`: penalised weights, then free
+coordinates, then bookkeeping of the centring.
 """
 
 import functools
 import inspect
 
+import numpy as np
+from numba import njit
 from numba.extending import overload
 
 from fenchel._math import REORDER
@@ -33,8 +36,38 @@ def block_kernel(declaration):
     functools.update_wrapper(call, declaration)
     choose.__signature__ = inspect.signature(declaration)
     overload(call, strict=False, jit_options={"nogil": True, "fastmath": REORDER})(choose)
-    call.implement = lambda kind: lambda kernel: implementations.setdefault(kind, kernel)
+
+    def implement(*kinds):
+        """Decorate the kernel for these named tuples."""
+
+        def register(kernel):
+            implementations.update(dict.fromkeys(kinds, kernel))
+            return kernel
+
+        return register
+
+    call.implement = implement
     return call
+
+
+@block_kernel
+def block_length(blocks, i):
+    """How many outcomes example i has."""
+
+
+@block_kernel
+def block_view(blocks, mu, i):
+    """The part of mu, the marginals of all examples, that belongs to example i."""
+
+
+@block_kernel
+def block_read(blocks, scores, i, s):
+    """s = the scores of example i out of the scores of all; s written."""
+
+
+@block_kernel
+def block_write(blocks, i, s, scores):
+    """The inverse of `block_read`: scores written."""
 
 
 @block_kernel
@@ -55,6 +88,11 @@ def block_add_free(blocks, i, step, delta, v):
 @block_kernel
 def block_squared_norm(blocks, i, delta):
     """‖A_iᵀ delta‖² over the penalised weights."""
+
+
+@block_kernel
+def block_gram_row(blocks, i, j, row):
+    """row = row j of A_i A_iᵀ over the penalised weights; written."""
 
 
 @block_kernel
@@ -81,13 +119,18 @@ def block_target(blocks, i, y):
 
 
 @block_kernel
+def block_residual(blocks, i, mu, delta):
+    """delta = y_i − μ, without cancellation where μ is near y_i; written."""
+
+
+@block_kernel
 def block_cost(blocks, i, cost):
     """cost = Hamming cost of each outcome of example i; written."""
 
 
 @block_kernel
 def block_marginals(blocks, i, s, mu):
-    """μ = marginals at the scores s (written); returns log Z(s)."""
+    """μ = marginals at the scores s (written); returns log Z(s) − ⟨s, y_i⟩ ≥ 0 in full precision."""
 
 
 @block_kernel
@@ -106,5 +149,72 @@ def block_kl(blocks, i, mu, s):
 
 
 @block_kernel
+def block_covariance(blocks, i, mu, s, t):
+    """t = (diag μ − μ μᵀ) s, the change of the marginals μ when the scores change by s; written."""
+
+
+@block_kernel
 def block_entropy_slopes(blocks, i, mu, delta, gamma):
     """First and second derivative of γ ↦ H(μ_i + γ δ_i)."""
+
+
+# ---- loops over examples, the same for every structure: these can be split among threads
+
+
+@njit(cache=True, nogil=True)
+def read_scores(blocks, i, v, scores, s):
+    """s = scores of example i: those given for all, or, where none are (size 0), at the weights v."""
+    if scores.size > 0:
+        block_read(blocks, scores, i, s)
+    else:
+        block_scores(blocks, i, v, s)
+
+
+@njit(cache=True, nogil=True)
+def all_marginals(blocks, start, stop, v, scores, mu):
+    """Marginals at the scores of start ≤ i < stop; mu written."""
+    s = np.empty(blocks.size)
+    for i in range(start, stop):
+        read_scores(blocks, i, v, scores, s)
+        block_marginals(blocks, i, s, block_view(blocks, mu, i))
+
+
+@njit(cache=True, nogil=True)
+def all_targets(blocks, epsilon, mu):
+    """μ_i = (1 − ε) y_i + ε · uniform, lepriol2018 (21); mu written."""
+    for i in range(blocks.mass.size):
+        m = block_length(blocks, i)
+        mu_i = block_view(blocks, mu, i)
+        block_target(blocks, i, mu_i)
+        for j in range(m):
+            mu_i[j] = (1.0 - epsilon) * mu_i[j] + epsilon / m
+
+
+@njit(cache=True, nogil=True)
+def add_targets(blocks, start, stop, v):
+    """v += Σ m_i A_iᵀ y_i over start ≤ i < stop; v written."""
+    y = np.empty(blocks.size)
+    for i in range(start, stop):
+        block_target(blocks, i, y)
+        block_add(blocks, i, blocks.mass[i], y, v)
+
+
+@njit(cache=True, nogil=True)
+def add_residuals(blocks, start, stop, mu, v):
+    """v += Σ m_i A_iᵀ (y_i − μ_i) over start ≤ i < stop; v written."""
+    delta = np.empty(blocks.size)
+    for i in range(start, stop):
+        block_residual(blocks, i, block_view(blocks, mu, i), delta)
+        block_add(blocks, i, blocks.mass[i], delta, v)
+
+
+@njit(cache=True, nogil=True)
+def all_covariances(blocks, start, stop, mu, scores):
+    """scores_i ← m_i (diag μ_i − μ_i μ_iᵀ) scores_i for start ≤ i < stop; scores written."""
+    s, t = np.empty(blocks.size), np.empty(blocks.size)
+    for i in range(start, stop):
+        block_read(blocks, scores, i, s)
+        block_covariance(blocks, i, block_view(blocks, mu, i), s, t)
+        for j in range(block_length(blocks, i)):
+            t[j] *= blocks.mass[i]
+        block_write(blocks, i, t, scores)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from fenchel import _sparse
-from fenchel._math import TINY, kl_pair, log1pexp, sigmoid_pair, xlogx
+from fenchel._math import TINY, kl_pair, sigmoid_pair, xlogx
 from fenchel.structures import base
 
 
@@ -35,133 +35,42 @@ class Binary:
     """The structure of two-class models."""
 
     name = "binary"
-    blocks_type = BinaryBlocks
-    block_size = 2
+    size = 2
+    outputs = None  # one weight vector
+    stride = 2  # outcomes per row of features
 
-    def target(self, y):
-        """(n, 2) empirical marginals."""
-        return np.column_stack([y, 1.0 - y])
+    def blocks(self, examples, design, lam, n_free) -> BinaryBlocks:
+        """The arrays of a problem."""
+        return BinaryBlocks(
+            rows=design.rows,
+            y=examples.y,
+            mass=examples.mass,
+            norms=design.norms,
+            cross=design.cross,
+            centre_norm=design.centre_norm,
+            lam=lam,
+            size=self.size,
+            n_weights=design.dim,
+            n_free=n_free,
+        )
 
-    def marginals(self, scores):
-        """(n, 2) marginals at the scores."""
-        mu = np.empty((scores.size, 2))
-        _marginals(scores, mu)
-        return mu
+    def shape(self, examples):
+        """Of the marginals of all examples."""
+        return examples.n, 2
 
-    def log_oracle(self, scores, y, mass):
-        """Σ m_i loss_i, marginals (n, 2) and m_i (y_i − μ_i), (n,): all that P and ∇P need, in one sweep."""
-        mu, residual = np.empty((scores.size, 2)), np.empty(scores.size)
-        return _log_oracle(scores, y, mass, mu, residual), mu, residual
+    def logarithms(self, mu):
+        """(n,) scores whose marginals are μ: the log-odds."""
+        return np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
 
-    def log_losses(self, scores, y):
-        """log Z(s_i) − ⟨s_i, y_i⟩, (n,)."""
-        losses = np.empty(scores.size)
-        _log_losses(scores, y, losses)
-        return losses
-
-    def hinge_losses(self, scores, y):
-        """max over outputs of cost + score, less the score of the true output, (n,)."""
-        sign = 2.0 * y - 1.0
-        return np.maximum(0.0, 1.0 - sign * scores)
-
-    def hinge_gaps(self, scores, y, mu):
-        """max(s_i + cost_i) − ⟨s_i + cost_i, μ_i⟩ ≥ 0, (n,): the block gaps of the hinge loss."""
-        margin = scores + 1.0 - 2.0 * y  # augmented score of +1 less that of −1
-        return np.where(margin > 0.0, mu[:, 1] * margin, -mu[:, 0] * margin)
-
-    def costs(self, y, mu):
-        """⟨cost_i, μ_i⟩, (n,)."""
-        return y * mu[:, 1] + (1.0 - y) * mu[:, 0]
-
-    def entropies(self, mu):
-        """H(μ_i), (n,)."""
-        out = np.empty(mu.shape[0])
-        _entropies(mu, out)
-        return out
-
-    def kl(self, mu, scores):
-        """KL(μ_i ‖ marginals at s_i), (n,)."""
-        out = np.empty(mu.shape[0])
-        _kl(mu, scores, out)
-        return out
-
-    def log_value_and_gap(self, scores, y, mass, mu):
-        """Σ m_i loss_i and Σ m_i KL(μ_i ‖ marginals at s_i)."""
-        return _log_value_and_gap(scores, y, mass, mu)
-
-    def residual(self, y, mu):
-        """y_i − μ_i in the space of scores, (n,), without cancellation."""
-        return y * mu[:, 1] - (1.0 - y) * mu[:, 0]
-
-    def covariance(self, mu):
-        """Variance of the outcome under μ_i, (n,): the weights of the Hessian's Gram matrix."""
-        return mu[:, 0] * mu[:, 1]
-
-    def offset(self, scores, y, mass, b):
+    def offset(self, blocks, scores, b=0.0):
         """The free b that minimises the log loss at fixed scores: Σ m_i (y_i − σ(s_i + b)) = 0, by Newton."""
-        return _balance(scores, y, mass, b)
+        return _balance(scores, blocks.y, blocks.mass, float(b))
 
-    def tilt(self, mu, y, mass):
-        """δ and μ'_i ∝ μ_i exp(δ on +1) with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
-        odds = np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
-        delta = _balance(odds, y, mass, 0.0)
-        return delta, self.marginals(odds + delta)
-
-
-@njit(cache=True, nogil=True)
-def _log_oracle(scores, y, mass, mu, residual):
-    """Value of the log loss; mu (n, 2) and residual (n,) written. One exponential serves all three."""
-    total = 0.0
-    for i in range(scores.size):
-        s = scores[i]
-        e = exp(-abs(s))
-        near, far = 1.0 / (1.0 + e), e / (1.0 + e)
-        p, q = (near, far) if s > 0.0 else (far, near)
-        # y log(1 + e⁻ˢ) + (1 − y) log(1 + eˢ), the logarithm of 1 + e^−|s| in both
-        total += mass[i] * (log1p(e) + (max(s, 0.0) * (1.0 - y[i]) - min(s, 0.0) * y[i]))
-        mu[i, 0], mu[i, 1] = p, q
-        residual[i] = mass[i] * (y[i] * q - (1.0 - y[i]) * p)
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _marginals(scores, mu):
-    for i in range(scores.size):
-        mu[i, 0], mu[i, 1] = sigmoid_pair(scores[i])
-
-
-@njit(cache=True, nogil=True)
-def _log_losses(scores, y, losses):
-    """y log(1 + e⁻ˢ) + (1 − y) log(1 + eˢ): a sum of positive terms, so no digits cancel."""
-    for i in range(scores.size):
-        loss = 0.0
-        if y[i] > 0.0:
-            loss += y[i] * log1pexp(-scores[i])
-        if y[i] < 1.0:
-            loss += (1.0 - y[i]) * log1pexp(scores[i])
-        losses[i] = loss
-
-
-@njit(cache=True, nogil=True)
-def _log_value_and_gap(scores, y, mass, mu):
-    value, gap = 0.0, 0.0
-    for i in range(scores.size):
-        s = scores[i]
-        value += mass[i] * (log1p(exp(-abs(s))) + (max(s, 0.0) * (1.0 - y[i]) - min(s, 0.0) * y[i]))
-        gap += mass[i] * kl_pair(mu[i, 0], mu[i, 1], s)
-    return value, gap
-
-
-@njit(cache=True, nogil=True)
-def _entropies(mu, out):
-    for i in range(out.size):
-        out[i] = -xlogx(mu[i, 0]) - xlogx(mu[i, 1])
-
-
-@njit(cache=True, nogil=True)
-def _kl(mu, scores, out):
-    for i in range(out.size):
-        out[i] = kl_pair(mu[i, 0], mu[i, 1], scores[i])
+    def level(self, blocks, mu, scores) -> None:
+        """Subtract from the scores what a free offset takes up, their mean weighted by variance; in place."""
+        weights = blocks.mass * mu[:, 0] * mu[:, 1]
+        total = weights.sum()
+        scores -= (weights @ scores) / total if total > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -199,6 +108,27 @@ def _balance(scores, y, mass, b):
             break
         b = new
     return b
+
+
+@base.block_length.implement(BinaryBlocks)
+def _length(blocks, i):
+    return 2
+
+
+@base.block_view.implement(BinaryBlocks)
+def _view(blocks, mu, i):
+    return mu[i]
+
+
+@base.block_read.implement(BinaryBlocks)
+def _read(blocks, scores, i, s):
+    s[0] = scores[i]
+    s[1] = 0.0
+
+
+@base.block_write.implement(BinaryBlocks)
+def _write(blocks, i, s, scores):
+    scores[i] = s[0]
 
 
 @base.block_scores.implement(BinaryBlocks)
@@ -257,6 +187,12 @@ def _target(blocks, i, y):
     y[1] = 1.0 - blocks.y[i]
 
 
+@base.block_residual.implement(BinaryBlocks)
+def _residual(blocks, i, mu, delta):
+    delta[0] = blocks.y[i] * mu[1] - (1.0 - blocks.y[i]) * mu[0]
+    delta[1] = -delta[0]
+
+
 @base.block_cost.implement(BinaryBlocks)
 def _cost(blocks, i, cost):
     cost[0] = 1.0 - blocks.y[i]
@@ -265,8 +201,13 @@ def _cost(blocks, i, cost):
 
 @base.block_marginals.implement(BinaryBlocks)
 def _block_marginals(blocks, i, s, mu):
-    mu[0], mu[1] = sigmoid_pair(s[0] - s[1])
-    return s[1] + log1pexp(s[0] - s[1])
+    # One exponential serves marginals and loss: y log(1 + e⁻ˢ) + (1 − y) log(1 + eˢ).
+    margin, y = s[0] - s[1], blocks.y[i]
+    e = exp(-abs(margin))
+    near, far = 1.0 / (1.0 + e), e / (1.0 + e)
+    mu[0] = near if margin > 0.0 else far
+    mu[1] = far if margin > 0.0 else near
+    return log1p(e) + (max(margin, 0.0) * (1.0 - y) - min(margin, 0.0) * y)
 
 
 @base.block_argmax.implement(BinaryBlocks)
@@ -285,6 +226,12 @@ def _block_entropy(blocks, i, mu):
 @base.block_kl.implement(BinaryBlocks)
 def _block_kl(blocks, i, mu, s):
     return kl_pair(mu[0], mu[1], s[0] - s[1])
+
+
+@base.block_covariance.implement(BinaryBlocks)
+def _covariance(blocks, i, mu, s, t):
+    t[0] = mu[0] * mu[1] * (s[0] - s[1])
+    t[1] = -t[0]
 
 
 @base.block_entropy_slopes.implement(BinaryBlocks)

@@ -1,0 +1,1 @@
+"""From tokens and events to the sparse rows that models are trained on."""

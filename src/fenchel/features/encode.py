@@ -1,0 +1,236 @@
+"""Events, given as Python objects with names, become sparse rows with numbers.
+
+The features of an event are one of
+
+    a dict name -> number, bool (1 or 0) or string: {"tag": "NN"} is the feature "tag=NN" of value 1
+    a list, tuple or set of names, each of value 1
+    an object with `names` and `values`, two lists of one length, as readers yield them
+
+and what is given more than once adds up.
+
+Training and prediction call the same functions, with grow=True and grow=False.
+"""
+
+from array import array
+from functools import partial
+from itertools import repeat
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel._sparse import Rows, as_rows
+from fenchel.features.vocabulary import Vocabulary
+
+_NAMES = (list, tuple, set, frozenset)
+_NUMBERS, _STRING = {float, int, bool}, {str}
+_ONES = array("d", [1.0] * 64)
+
+
+def encode(events, vocabulary, grow=False, min_count=1) -> tuple[Rows, Vocabulary]:
+    """One row for each event.
+
+    Parameters
+    ----------
+    events : iterable of events, read once
+    vocabulary : Vocabulary
+        The columns; left as it is.
+    grow : bool
+        Whether names it does not hold become new columns, in the order first seen; if not, they are dropped.
+    min_count : int
+        With grow, a new name is dropped unless so many events give it a value other than 0.
+
+    Returns
+    -------
+    rows : Rows, columns of each row increasing, no zeros stored
+    vocabulary : Vocabulary
+        The columns of the rows: the one given, or with grow a new one that begins with it.
+    """
+    builder = _Builder(vocabulary, grow, min_count)
+    for number, features in enumerate(events):
+        try:
+            builder.add(features)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"event {number}: {error}") from None
+    return _finish(builder, None, "event {}".format)
+
+
+def encode_candidates(
+    events, vocabulary, grow=False, min_count=1
+) -> tuple[Rows, np.ndarray, list, Vocabulary]:
+    """One row for each candidate of each event, for features f(x, y) that differ from label to label.
+
+    Parameters
+    ----------
+    events : iterable of events, read once
+        Each a dict label -> features, or a list of features, whose labels are then 0, 1, 2, ...
+    vocabulary, grow, min_count : as in `encode`
+
+    Returns
+    -------
+    rows : Rows, candidates in the order of the events and of their dicts
+    starts : (n + 1,) int64; the candidates of event i are the rows starts[i]:starts[i + 1]
+    labels : list of lists, the labels of each event's candidates
+    vocabulary : Vocabulary, as in `encode`
+    """
+    builder, starts, labels = _Builder(vocabulary, grow, min_count), array("q", [0]), []
+    for number, event in enumerate(events):
+        try:
+            labels.append(_add_candidates(builder, event))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"event {number}{error}") from None
+        starts.append(starts[-1] + len(labels[-1]))
+    starts = np.array(starts, np.int64)
+    rows, vocabulary = _finish(builder, starts, partial(_name_candidate, starts, labels))
+    return rows, starts, labels, vocabulary
+
+
+def _add_candidates(builder, event):
+    """Add a row for each candidate; return their labels.  Errors go on where "event 17" ends."""
+    if not isinstance(event, dict | list | tuple):
+        kind = type(event).__name__
+        raise TypeError(f": a {kind}, expected a dict of the candidates' features or a list of them")
+    if not event:
+        raise ValueError(" has no candidates; it needs at least one")
+    pairs = event.items() if isinstance(event, dict) else enumerate(event)
+    for label, features in pairs:
+        try:
+            builder.add(features)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f", candidate {label!r}: {error}") from None
+    return list(event) if isinstance(event, dict) else list(range(len(event)))
+
+
+def _name_candidate(starts, labels, row):
+    event = int(np.searchsorted(starts, row, "right")) - 1
+    return f"event {event}, candidate {labels[event][row - starts[event]]!r}"
+
+
+class _Builder:
+    """Rows in the making: flat arrays of machine numbers, 12 bytes for each feature of each event.
+
+    Without grow, names unknown to the vocabulary go to one more column behind the others, to be cut off.
+    """
+
+    def __init__(self, vocabulary, grow, min_count):
+        if min_count < 1:
+            raise ValueError(f"min_count is {min_count}; it must be at least 1")
+        self.vocabulary = vocabulary.copy() if grow else vocabulary
+        self.known = len(vocabulary)
+        self.grow = grow
+        self.min_count = min_count
+        self.ends = array("q", [0])
+        self.indices = array("I")
+        self.data = array("d")
+        self._number = self.vocabulary.numbering(grow, unknown=self.known)
+
+    def add(self, features):
+        """Append one row."""
+        if isinstance(features, dict):
+            names = self._add_values(features)
+        elif hasattr(features, "names"):  # before tuples, of which this may be one
+            names = features.names
+            self._extend_data(names, features.values)
+        elif isinstance(features, _NAMES):
+            # a set has another order in each process, and the order gives the ids
+            names = sorted(features, key=str) if isinstance(features, set | frozenset) else features
+            self._add_ones(len(names))
+        else:
+            raise TypeError(_explain_kind(features))
+        self._add_names(names)
+
+    def _add_names(self, names):
+        try:
+            self.indices.extend(self._number(names))
+        except TypeError:
+            wrong = next((name for name in names if not isinstance(name, str)), names)
+            raise TypeError(f"the name {wrong!r} is a {type(wrong).__name__}, expected a string") from None
+        self.ends.append(len(self.indices))
+        if len(self.data) != len(self.indices):
+            values = len(self.data) - self.ends[-2]
+            raise ValueError(f"{len(names)} names but {values} values; they must match")
+
+    def _add_values(self, features):
+        """Append the values of a dict; return the names they belong to, strings joined to theirs."""
+        kinds = set(map(type, features.values()))
+        if kinds <= _NUMBERS:
+            self._extend_data(features, features.values())
+            return features
+        if kinds == _STRING:
+            self._add_ones(len(features))
+            return [f"{name}={value}" for name, value in features.items()]
+        names = [f"{name}={value}" if isinstance(value, str) else name for name, value in features.items()]
+        self._extend_data(names, [1.0 if isinstance(value, str) else value for value in features.values()])
+        return names
+
+    def _add_ones(self, n):
+        # copying is three times faster than appending one by one
+        self.data.extend(_ONES[:n] if n <= len(_ONES) else repeat(1.0, n))
+
+    def _extend_data(self, names, values):
+        try:
+            self.data.extend(values)
+        except (TypeError, OverflowError):
+            _refuse(names, values)
+
+
+def _explain_kind(features):
+    if isinstance(features, str):
+        return f"the string {features!r}, expected a dict or a list of names (write [{features!r}] for one)"
+    return f"a {type(features).__name__}, expected a dict or a list of names"
+
+
+def _refuse(names, values):
+    """Raise the error that says which value is no number."""
+    for name, value in zip(names, values, strict=False):
+        try:
+            array("d", [value])
+        except OverflowError:
+            message = f"feature {name!r} is too large a number; features must be finite numbers"
+            raise ValueError(message) from None
+        except TypeError:
+            kind = "None" if value is None else f"a {type(value).__name__}"
+            message = f"feature {name!r} is {kind}, expected a number, a bool or a string"
+            raise TypeError(message) from None
+    raise TypeError("the values are not a list of numbers")
+
+
+def _finish(builder, starts, describe):
+    """Rows in canonical form and their vocabulary; `describe` names a row in errors."""
+    X, vocabulary = _canonical(builder), builder.vocabulary
+    _check_finite(X, vocabulary, describe)
+    if builder.grow:
+        kept = _count_events(X, starts) >= builder.min_count
+        kept[: builder.known] = True
+        if not kept.all():
+            X, vocabulary = X[:, np.flatnonzero(kept)], vocabulary.keep(kept)
+    return as_rows(X), vocabulary
+
+
+def _canonical(builder):
+    """The rows as a SciPy matrix: columns sorted, repeated ones added up, no zeros, no unknown names."""
+    width = len(builder.vocabulary)
+    indices = np.asarray(builder.indices).view(np.int32)
+    shape = len(builder.ends) - 1, width if builder.grow else width + 1
+    X = sp.csr_matrix((np.asarray(builder.data), indices, np.asarray(builder.ends)), shape=shape)
+    X.sum_duplicates()
+    X.resize(X.shape[0], width)
+    X.eliminate_zeros()
+    return X
+
+
+def _check_finite(X, vocabulary, describe):
+    wrong = np.flatnonzero(~np.isfinite(X.data))
+    if wrong.size:
+        at = wrong[0]
+        row = int(np.searchsorted(X.indptr, at, "right")) - 1
+        name, value = vocabulary.names[X.indices[at]], X.data[at]
+        raise ValueError(f"{describe(row)}: feature {name!r} is {value}; features must be finite numbers")
+
+
+def _count_events(X, starts):
+    """In how many events each column occurs; `starts` tells which rows make an event, if not each its own."""
+    if starts is not None:
+        indptr, occurs = X.indptr[starts], np.ones(X.nnz, bool)
+        X = sp.csr_matrix((occurs, X.indices.copy(), indptr), shape=(starts.size - 1, X.shape[1]))
+        X.sum_duplicates()
+    return np.bincount(X.indices, minlength=X.shape[1])

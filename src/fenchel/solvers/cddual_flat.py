@@ -1,0 +1,202 @@
+"""The kernels of dual coordinate descent for labels and candidates: yu2011 Algorithms 6 and 7, and the hinge.
+
+The block of example i is μ_i, a distribution over its outcomes. With z its new value the sub-problem (42) is
+
+    min_z Σ_y z_y log z_y − ⟨s, z⟩ + m/(2λ) (z − μ)ᵀ K (z − μ)   over the simplex,   K = A_i A_iᵀ
+
+and with the hinge loss the same without the logarithms, and with the cost added to the scores s.
+"""
+
+from math import log
+
+import numpy as np
+from numba import njit
+
+from fenchel._math import TINY
+from fenchel.solvers.cddual_binary import solve_pair
+from fenchel.structures import base
+
+PAIRS = 20  # most pair updates of a block in a visit, for each of its outcomes
+
+
+@njit(cache=True, nogil=True)
+def spread_targets(blocks, epsilon, mu):
+    """(51): outcomes never seen with example i share ε, the others keep 1 − ε of their target; mu written."""
+    for i in range(blocks.mass.size):
+        mu_i = base.block_view(blocks, mu, i)
+        unseen = 0
+        for j in range(mu_i.size):
+            if mu_i[j] <= 0.0:
+                unseen += 1
+        if unseen > 0:
+            for j in range(mu_i.size):
+                mu_i[j] = epsilon / unseen if mu_i[j] <= 0.0 else (1.0 - epsilon) * mu_i[j]
+
+
+@njit(cache=True, nogil=True)
+def log_epoch(blocks, order, fresh, method, xi, tol, mu, logs, v):
+    """Algorithm 7, one pass in the given order; mu, logs = log μ and v written.
+
+    fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update.
+    Returns the pair updates made beyond the first of each block, and the gap met.
+    """
+    s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    first, second = np.empty(blocks.size), np.empty(blocks.size)
+    extra, gap = 0, 0.0
+    for i in order:
+        mu_i, logs_i = base.block_view(blocks, mu, i), base.block_view(blocks, logs, i)
+        base.block_scores(blocks, i, v, s)
+        gap += blocks.mass[i] * base.block_kl(blocks, i, mu_i, s)
+        rate = blocks.mass[i] / blocks.lam
+        for j in range(mu_i.size):
+            z[j] = mu_i[j]
+            slopes[j] = logs_i[j] - s[j]  # (46) less a constant
+        pairs = _optimise(blocks, i, rate, method, xi, tol, z[: mu_i.size], logs_i, slopes, first, second)
+        extra += max(pairs - 1, 0)
+        put_block(blocks, i, rate, fresh, z, mu_i, first, v)
+    return extra, gap
+
+
+@njit(cache=True, nogil=True)
+def _optimise(blocks, i, rate, method, xi, tol, z, logs, slopes, first, second):
+    """Algorithm 6, the maximal violating pair again and again; z, logs, slopes written. Returns the pairs."""
+    for count in range(PAIRS * z.size):
+        y1, y2 = 0, 0
+        for j in range(z.size):
+            y1 = j if slopes[j] > slopes[y1] else y1
+            y2 = j if slopes[j] < slopes[y2] else y2
+        if slopes[y1] - slopes[y2] <= tol:
+            return count
+        base.block_gram_row(blocks, i, y1, first)
+        base.block_gram_row(blocks, i, y2, second)
+        total, odds = z[y1] + z[y2], logs[y1] - logs[y2]
+        # (45): on shares of the pair, c₁ + c₂ = 1, its curvature is multiplied by the total.
+        a = rate * total * max(first[y1] + second[y2] - 2.0 * first[y2], 0.0)
+        b = slopes[y1] - slopes[y2] - odds
+        p, q, _, _ = solve_pair(method, z[y1] / total, z[y2] / total, odds, a, b, xi, tol)
+        moved = total * p - z[y1]
+        z[y1], z[y2] = max(total * p, TINY), max(total * q, TINY)
+        for j in range(z.size):
+            slopes[j] += rate * moved * (first[j] - second[j])
+        for j in (y1, y2):
+            slopes[j] -= logs[j]
+            logs[j] = log(z[j])
+            slopes[j] += logs[j]
+    return PAIRS * z.size
+
+
+@njit(cache=True, nogil=True)
+def put_block(blocks, i, rate, fresh, z, mu, delta, v):
+    """μ_i ← z and w(μ) with it, (50); mu, v and delta written."""
+    if fresh:
+        for j in range(mu.size):
+            mu[j] = z[j]
+        base.block_residual(blocks, i, mu, delta)
+        base.block_add(blocks, i, rate, delta, v)
+        return
+    for j in range(mu.size):
+        delta[j] = z[j] - mu[j]
+        mu[j] = z[j]
+    base.block_add(blocks, i, -rate, delta, v)
+
+
+# ---- the hinge loss
+
+
+@njit(cache=True, nogil=True)
+def hinge_epoch(blocks, order, mu, v):
+    """Crammer and Singer's blocks, yu2011 (17), labels crossed with attributes: K is ‖x‖² times the identity,
+
+    so the new block is the point of the simplex nearest to μ + (s + cost)/a, a = m‖x‖²/λ. One pass in the
+    given order; mu, v written. Returns the gap met.
+    """
+    s, cost, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    gap = 0.0
+    for i in order:
+        mu_i, rate = mu[i], blocks.mass[i] / blocks.lam
+        gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, cost)
+        a = rate * blocks.norms[i]
+        if a > 0.0:
+            for j in range(mu_i.size):
+                z[j] = mu_i[j] + s[j] / a
+            _project(z, cost)
+        else:
+            base.block_argmax(blocks, i, s, z)
+        put_block(blocks, i, rate, False, z, mu_i, cost, v)
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def _augmented(blocks, i, v, mu, s, cost):
+    """s = scores + cost (written); returns the block gap max s − ⟨s, μ⟩ of the hinge loss."""
+    base.block_scores(blocks, i, v, s)
+    base.block_cost(blocks, i, cost)
+    best, mean = 0, 0.0
+    for j in range(mu.size):
+        s[j] += cost[j]
+        mean += s[j] * mu[j]
+        best = j if s[j] > s[best] else best
+    return max(s[best] - mean, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _project(z, scratch):
+    """z ← the nearest point of the simplex: max(z − θ, 0) with the θ that makes the sum one; z written.
+
+    Numbers enter in decreasing order as long as they exceed the threshold of those before them.
+    """
+    for j in range(z.size):  # insertion: the numbers are few, and nearly all of them small
+        k = j
+        while k > 0 and scratch[k - 1] < z[j]:
+            scratch[k] = scratch[k - 1]
+            k -= 1
+        scratch[k] = z[j]
+    total, threshold = 0.0, 0.0
+    for j in range(z.size):
+        total += scratch[j]
+        if scratch[j] * (j + 1) <= total - 1.0:
+            break
+        threshold = (total - 1.0) / (j + 1)
+    for j in range(z.size):
+        z[j] = max(z[j] - threshold, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def hinge_pair_epoch(blocks, order, mu, v):
+    """Candidates: pair updates of the hinge dual, clipped to the simplex; mu, v written. Returns the gap met.
+
+    The pair is the outcome of largest slope that has mass, and the one of least slope.
+    """
+    s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    first, second = np.empty(blocks.size), np.empty(blocks.size)
+    gap = 0.0
+    for i in order:
+        mu_i, rate = base.block_view(blocks, mu, i), blocks.mass[i] / blocks.lam
+        gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, first)
+        for j in range(mu_i.size):
+            z[j], slopes[j] = mu_i[j], -s[j]
+        optimise_hinge(blocks, i, rate, z[: mu_i.size], slopes, first, second)
+        put_block(blocks, i, rate, False, z, mu_i, first, v)
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def optimise_hinge(blocks, i, rate, z, slopes, first, second):
+    """The block's quadratic problem by maximal violating pairs; z, slopes, first, second written."""
+    for _ in range(PAIRS * z.size):
+        y1, y2 = -1, 0
+        for j in range(z.size):
+            if z[j] > 0.0 and (y1 < 0 or slopes[j] > slopes[y1]):
+                y1 = j
+            y2 = j if slopes[j] < slopes[y2] else y2
+        violation = slopes[y1] - slopes[y2]
+        if violation <= 1e-10 * (1.0 + abs(slopes[y2])):
+            return
+        base.block_gram_row(blocks, i, y1, first)
+        base.block_gram_row(blocks, i, y2, second)
+        a = rate * max(first[y1] + second[y2] - 2.0 * first[y2], 0.0)
+        moved = violation / a if violation < a * z[y1] else z[y1]
+        z[y1] = z[y1] - moved if moved < z[y1] else 0.0
+        z[y2] += moved
+        for j in range(z.size):
+            slopes[j] += rate * moved * (second[j] - first[j])
