@@ -116,6 +116,79 @@ def test_every_kind_of_matrix_gives_one_model(data, estimator):
         assert (model.predict(other) == expected.predict(X)).all()
 
 
+# ---- more than two classes
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Three classes of unequal size, labels that are not sorted by size."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(150, 6)) * (rng.random((150, 6)) < 0.6)
+    scores = X @ rng.normal(size=(6, 3)) + [0.5, 0.0, -0.7] + rng.gumbel(size=(150, 3))
+    return X, np.array(["red", "green", "blue"])[scores.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("solver", ["auto", "lbfgs", "cd-dual"])
+@pytest.mark.parametrize(("C", "fit_intercept"), [(0.01, True), (1.0, True), (1.0, False), (100.0, True)])
+def test_many_classes_have_scikit_learns_coefficients(many, C, fit_intercept, solver):
+    X, y = many
+    ours = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-13, solver=solver, max_iter=10**5)
+    theirs = linear_model.LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-10, max_iter=10**5)
+    ours.fit(X, y)
+    theirs.fit(X, y)
+    assert ours.certificate_.converged
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"red": 3.0, "blue": 0.5}])
+def test_weights_of_many_classes_are_scikit_learns(many, class_weight):
+    X, y = many
+    sample_weight = np.arange(150) % 4
+    ours = LogisticRegression(class_weight=class_weight, tol=1e-13, max_iter=10**5)
+    theirs = linear_model.LogisticRegression(class_weight=class_weight, tol=1e-10, max_iter=10**5)
+    ours.fit(X, y, sample_weight=sample_weight)
+    theirs.fit(X, y, sample_weight=sample_weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize(("C", "fit_intercept"), [(0.1, True), (1.0, True), (1.0, False)])
+def test_many_classes_of_the_svm_are_crammer_and_singers(many, C, fit_intercept):
+    X, y = many
+    ours = LinearSVC(C=C, fit_intercept=fit_intercept, tol=1e-9, max_iter=10**5).fit(X, y)
+    theirs = svm.LinearSVC(
+        C=C, multi_class="crammer_singer", fit_intercept=fit_intercept, tol=1e-10, max_iter=10**6
+    )
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [dict(), dict(intercept_scaling=2.0), dict(fit_intercept=False)])
+@pytest.mark.parametrize("solver", ["cd-dual", "lbfgs"])
+def test_a_warm_start_of_many_classes_saves_passes(many, solver, settings):
+    X, y = many
+    model = LogisticRegression(solver=solver, warm_start=True, tol=1e-8, max_iter=10**4, **settings)
+    cold = model.fit(X, y).n_iter_
+    assert model.fit(X, y).n_iter_ < cold
+    assert model.certificate_.converged
+
+
+def test_a_warm_start_may_meet_another_number_of_classes(many):
+    X, y = many
+    model = LogisticRegression(warm_start=True).fit(X, y)
+    assert model.fit(X, y == "red").coef_.shape == (1, 6)
+    assert model.fit(X, y).coef_.shape == (3, 6)
+
+
+def test_a_class_without_weight_among_many_is_named(many):
+    X, y = many
+    with pytest.raises(ValueError, match="label 1 has no examples of positive weight"):
+        LogisticRegression().fit(X, y, sample_weight=(y != "green").astype(float))
+
+
 def test_sample_weights_count_examples(data):
     X, y = data
     weight = np.arange(120) % 3
@@ -233,7 +306,6 @@ BAD = [
     (dict(), dict(X=np.array([[np.inf], [1], [2], [3]])), "infinity"),
     (dict(), dict(X=np.ones((3, 2))), "inconsistent numbers of samples"),
     (dict(), dict(y=[1, 1, 1, 1]), "only one class"),
-    (dict(), dict(y=[0, 1, 2, 0]), "Only binary classification is supported"),
     (dict(), dict(sample_weight=[1, 1, -1, 1]), "negative"),
     (dict(), dict(sample_weight=[0, 0, 0, 0]), "at least one non-zero"),
     (dict(tol=-1.0), {}, "tol=-1.0 must be a number, at least 0"),

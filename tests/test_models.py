@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import fenchel
-from fenchel import LinearSVC, LogisticRegression, solvers
+from fenchel import LinearSVC, LogisticRegression, MaxEnt, solvers
 from fenchel.io.models import ModelError
 
 
@@ -33,6 +33,77 @@ def test_round_trip(tmp_path, kind, labels):
     assert (loaded.decision_function(X) == model.decision_function(X)).all()
     assert str(loaded.certificate_) == str(model.certificate_)
     assert loaded.certificate_.gap == model.certificate_.gap
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_round_trip_of_many_classes(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    model = kind().fit(X, np.array(["a", "bc", "d"])[X[:, :3].argmax(axis=1)])
+    model.save(tmp_path / "m.fenchel")
+    loaded = fenchel.load(tmp_path / "m.fenchel")
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert loaded.n_iter_ == model.n_iter_
+
+
+EVENTS = [{"tag": "NN", "ü\n": 2.0}, ["", "plain"], {"tag": "VB"}]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "ß", "a"], [0, 1, 2], [-1.5, 2.0, 2.0], [False, True, True], [1, "one", True], ["a\0", "a", "b"]],
+)
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_round_trip_of_events(tmp_path, labels, loss):
+    settings = dict(sigma2=2.5, min_count=1, loss=loss, solver=solvers.CDDual(seed=7))
+    model = MaxEnt(**settings).fit(EVENTS, labels)
+    model.save(tmp_path / "m")
+    loaded = fenchel.load(tmp_path / "m")
+    assert type(loaded) is MaxEnt and loaded.get_params() == model.get_params()
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.vocabulary_.names == model.vocabulary_.names
+    assert (loaded.coef_ == model.coef_).all()
+    assert loaded.predict(EVENTS).tolist() == model.predict(EVENTS).tolist()
+    assert str(loaded.explain(EVENTS[0])) == str(model.explain(EVENTS[0]))
+    assert str(loaded.certificate_) == str(model.certificate_)
+
+
+def test_round_trip_of_candidates(tmp_path):
+    events = [{("any", "label"): ["f", "g"], None: ["g"]}, [["h"], ["f"]]]
+    model = MaxEnt().fit_joint(events, [None, 0])
+    model.save(tmp_path / "m")
+    loaded = fenchel.load(tmp_path / "m")
+    assert loaded.layout_ == "joint" and not hasattr(loaded, "classes_")
+    assert loaded.predict_proba(events) == model.predict_proba(events)
+
+
+@pytest.mark.parametrize("label", [None, (1, 2), b"bytes"])
+def test_labels_that_a_file_cannot_hold_are_an_error_at_saving(tmp_path, label):
+    model = MaxEnt().fit(EVENTS, ["a", "b", label])
+    with pytest.raises(ValueError, match=r"the label .* holds labels that are str, int, float or bool"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_damaged_vocabulary_or_layout_is_a_clear_error(tmp_path):
+    model = MaxEnt().fit(EVENTS, ["a", "b", "a"])
+    to_file = model._to_file
+
+    def damage(**wrong):
+        arrays, facts = to_file()
+        model._to_file = lambda: (arrays | wrong.get("arrays", {}), facts | wrong.get("facts", {}))
+        model.save(tmp_path / "m")
+        with pytest.raises(ModelError, match="damaged"):
+            fenchel.load(tmp_path / "m")
+
+    damage(arrays={"offsets": np.array([0, 2, 1], np.uint64)})
+    damage(arrays={"weights": np.zeros((2, 2))})
+    damage(arrays={"weights": np.zeros((5, 2), np.float32)})
+    damage(facts={"layout": "crooked"})
+    damage(facts={"classes": ["a"]})
+    damage(facts={"classes": [["a", "b"]], "classes_dtype": "<U1"})
 
 
 def test_a_saved_model_replaces_the_old_one_whole(tmp_path, model, monkeypatch):

@@ -8,8 +8,10 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "LogisticRegression": "fenchel.estimators.flat",
     "LinearSVC": "fenchel.estimators.flat",
+    "MaxEnt": "fenchel.estimators.maxent",
     "load": "fenchel.estimators.load",
     "solve": "fenchel.loop",
+    "path": "fenchel.paths",
     "Start": "fenchel.solvers.base",
 }
 _MODULES = ("problems", "solvers")

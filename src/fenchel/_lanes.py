@@ -1,9 +1,9 @@
 """Several float64 side by side in one register: what LLVM's loop vectoriser does not find by itself.
 
 A row of W holds K labels, K small. LLVM vectorises a loop over labels by 16 and leaves the rest (all of
-K = 10, a fifth of K = 20) to scalar code, keeps sums over a row's entries in memory, or walks down the columns
-instead; Numba has its straight-line vectoriser switched off. So the few kernels that decide the speed say it
-outright.
+K = 10, a fifth of K = 20) to scalar code, keeps sums over a row's entries in memory, or walks down the
+columns instead; Numba has its straight-line vectoriser switched off. So the few kernels that decide the speed
+say it outright.
 """
 
 import operator

@@ -8,6 +8,7 @@ from numbers import Real
 
 import numpy as np
 
+from fenchel._memory import available_bytes
 from fenchel.problem import Point, Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver, Start, State
@@ -15,6 +16,8 @@ from fenchel.trace import Certificate, Meter, Row, Status, Trace
 
 # Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart.
 FIRST_CHECK, FARTHER = 10.0, 1.3
+# Where `choose` takes dual coordinate descent: at most this share of non-zeros, or this curvature times it.
+SPARSE, EASY = 0.1, 200.0
 
 
 @dataclass(frozen=True)
@@ -98,16 +101,22 @@ def choose(problem: Problem) -> str:
     """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on.
 
     Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
-    it does not mind badly scaled features. Else dual coordinate descent on sparse data, lbfgs on dense.
+    it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
+    memory and it converges fast: on sparse data, and with several labels also where the curvature of a
+    block, m‖x‖²/λ, is small. Else a method of the primal.
     """
-    if problem.loss.name == "hinge":
+    if problem.loss.hinge:
         return "cd-dual"
-    n, d, nnz = problem.n, problem.dim, problem.examples.rows.nnz
-    newton = 8.0 * problem.design.matrix_seconds
-    if newton <= max(60 * 3e-9 * nnz, 0.05):
+    design, rows = problem.design, problem.examples.rows
+    if 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05):
         return "newton"
-    sparse = nnz <= 0.1 * n * d
-    return "cd-dual" if sparse and problem.lam > 0.0 else "lbfgs"
+    primal = "lbfgs" if problem.structure.name == "binary" else "tron"
+    if problem.lam == 0.0 or 4 * 8 * float(np.prod(problem.shape, dtype=float)) > 0.5 * available_bytes():
+        return primal
+    density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
+    curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
+    easy = problem.structure.name != "binary" and curvature * density <= EASY
+    return "cd-dual" if density <= SPARSE or easy else primal
 
 
 def solver_name(solver: Solver) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from fenchel import curvature, losses
 from fenchel.data import Examples
 from fenchel.design import TAIL, Columns, Design
-from fenchel.losses import Loss
+from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2
 from fenchel.structures import base
 from fenchel.structures.binary import Binary
@@ -43,6 +43,8 @@ OFFERS = {
     ("flat crossed", "hinge"): _HINGE | {"vertices"},
     ("flat joint", "hinge"): _HINGE | {"vertices"},
 }
+
+NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Problem:
 
     examples: Examples
     structure: Binary | Crossed | Joint
-    loss: Loss
+    loss: Log | Hinge
     regularizer: L2
     free: bool = False
     threads: int | None = None
@@ -149,7 +151,7 @@ class Problem:
         return self.design.for_each_part(self.n, self.design.work, task)
 
     def _pulled(self, add) -> tuple[np.ndarray, list]:
-        """What add(start, stop, v) adds to an augmented vector of zeros, and what it returns, over all parts."""
+        """The sum of what add(start, stop, v) adds to v over all parts, and the list of what it returns."""
 
         def part(start, stop):
             v = np.zeros(self.dim + TAIL * self.design.outputs)
@@ -166,40 +168,33 @@ class Problem:
 
     # ---- the primal
 
-    @cached_property
-    def _nothing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights, scores and marginals of no example: what a kernel gets in the place of those not given."""
-        scores = np.empty((0, self.design.outputs) if self.design.matrix else 0)
-        return np.empty(0), scores, np.empty((0, *self.shape[1:]))
-
     def offset(self, scores, b=0.0):
         """The best free offset at the scores; 0 where none is free."""
         return self.structure.offset(self.blocks, scores, b) if self.free else 0.0
 
     def _look(self, w, b=0.0):
-        """(v, no scores, 0), or, with a free offset, (no weights, scores at the best b, b)."""
-        no_weights, no_scores, _ = self._nothing
+        """(v, None, 0), or, with a free offset, (no weights, scores at the best b, b)."""
         if not self.free:
-            return self.design.augment(w), no_scores, 0.0
+            return self.design.augment(w), None, 0.0
         scores = self.design.scores(w)
         b = self.offset(scores, b)
         scores += b
-        return no_weights, scores, b
+        return NO_WEIGHTS, scores, b
 
     def value_at(self, w, b=None):
         """P(w, b) and b; b is optimised away unless it is given."""
         if b is None:
             v, scores, b = self._look(w)
         else:
-            v, scores = self.design.augment(w, b), self._nothing[1]
-        return self._value_and_gap(v, scores, self._nothing[2])[0] + self.regularizer.value(w), b
+            v, scores = self.design.augment(w, b), None
+        return self._value_and_gap(v, scores, None)[0] + self.regularizer.value(w), b
 
     def evaluate(self, w, b=0.0) -> Evaluation:
-        """P and ∇P at w for the log loss: one pass. b starts the search for the best offset."""
+        """P and ∇P (with the hinge loss a subgradient) at w: one pass. b starts the search for the offset."""
         v, scores, b = self._look(w, b)
-        blocks, hinge = self.blocks, self.loss.hinge
+        kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
         pulled, values = self._pulled(
-            lambda start, stop, pull: losses.value_and_pull(blocks, hinge, start, stop, v, scores, pull)
+            lambda start, stop, pull: kernel(self.blocks, start, stop, v, scores, pull)
         )
         value = sum(values) + self.regularizer.value(w)
         gradient = self.regularizer.gradient(w) - self.design.weights(pulled)[0]
@@ -219,9 +214,9 @@ class Problem:
 
     def marginals(self, scores) -> np.ndarray:
         """The marginals of all examples at the scores."""
-        mu, (no_weights, _, _) = np.empty(self.shape), self._nothing
+        mu = np.empty(self.shape)
         self._each_part(
-            lambda start, stop: base.all_marginals(self.blocks, start, stop, no_weights, scores, mu)
+            lambda start, stop: base.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
         )
         return mu
 
@@ -269,8 +264,9 @@ class Problem:
 
     def concave(self, mu) -> float:
         """Σ m_i H_i(μ_i)."""
-        hinge = self.loss.hinge
-        return sum(self._each_part(lambda start, stop: losses.concave(self.blocks, hinge, start, stop, mu)))
+        return sum(
+            self._each_part(lambda start, stop: losses.concave(self.loss, self.blocks, start, stop, mu))
+        )
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
@@ -287,14 +283,14 @@ class Problem:
     def block_gaps(self, mu, scores) -> np.ndarray:
         """(n,) how much each example contributes to the gap, before its mass."""
         gaps = np.empty(self.n)
-        self._value_and_gap(self._nothing[0], scores, mu, gaps)
+        self._value_and_gap(NO_WEIGHTS, scores, mu, gaps)
         return gaps
 
     def _value_and_gap(self, v, scores, mu, gaps=None):
         """Σ m_i loss_i and Σ m_i · block gap at the weights v or the scores."""
-        gaps, hinge = np.empty(self.n) if gaps is None else gaps, self.loss.hinge
+        gaps = np.empty(self.n) if gaps is None else gaps
         parts = self._each_part(
-            lambda start, stop: losses.value_and_gap(self.blocks, hinge, start, stop, v, scores, mu, gaps)
+            lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, v, scores, mu, gaps)
         )
         return tuple(map(sum, zip(*parts, strict=True)))
 

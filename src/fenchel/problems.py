@@ -11,7 +11,7 @@ from fenchel._memory import require_memory
 from fenchel._sparse import Rows, as_rows
 from fenchel.constants import penalty
 from fenchel.data import merge_contexts, weighted_examples
-from fenchel.losses import LOSSES, Loss
+from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.structures.binary import Binary
@@ -103,7 +103,7 @@ def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=N
     return Problem(examples, Joint(size), loss, L2(lam), False, threads, total)
 
 
-def _loss(name) -> Loss:
+def _loss(name):
     if name not in LOSSES:
         raise ValueError(f"unknown loss {name!r}; there are {', '.join(LOSSES)}")
     return LOSSES[name]

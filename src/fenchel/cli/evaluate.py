@@ -3,16 +3,18 @@
 import click
 
 from fenchel.cli import options
-from fenchel.cli.kinds import kind_of
+from fenchel.cli.kinds import kind_of, reading_for
 from fenchel.cli.output import print_facts, print_table
 
 
 @click.command(short_help="Print accuracy and other scores on a file.")
 @click.argument("model")
 @click.argument("data")
-@options.zero_based
+@options.reading
 def evaluate(model, data, **settings):
     """Print accuracy, log-loss, and precision, recall and F1 of each class, of MODEL on the labelled DATA.
+
+    DATA is of the format MODEL was trained on.
 
     \b
     Example:
@@ -21,6 +23,7 @@ def evaluate(model, data, **settings):
     from fenchel.estimators.load import load
 
     fitted = load(model)
-    facts, table = kind_of(fitted).evaluate(fitted, data, **settings)
+    facts, table = kind_of(fitted).evaluate(fitted, data, reading_for(fitted, settings))
     print_facts(facts)
-    print_table(table)
+    if table:
+        print_table(table)

@@ -24,8 +24,14 @@ INPUT_ERRORS = (
 WORDS = (
     (re.compile(r"\(use zero_based=True\)"), "(use --zero-based)"),
     (re.compile(r"\(n_features=\d+\)"), "(all the model has; train with --features N for more)"),
-    (re.compile(r"\b(max_seconds|intercept_scaling)="), lambda found: f"--{found[1].replace('_', '-')} "),
+    (
+        re.compile(r"\b(max_seconds|intercept_scaling|min_count|sigma2)="),
+        lambda found: f"--{found[1].replace('_', '-')} ",
+    ),
     (re.compile(r"\bmax_iter="), "--max-passes "),
+    (re.compile(r"\bloss='(\w+)'"), r"--loss \1"),
+    (re.compile(r"\blower min_count\b"), "lower it"),
+    (re.compile(r"\bread names whole with real_values=False"), "leave --real-values out"),
 )
 
 

@@ -1,18 +1,21 @@
-"""The kinds of models that `train` and `race` know, and the kind of a model in a file.
+"""The kinds of models that `train`, `race` and `path` know, and the kind of a model in a file.
 
 A kind is a module of `fenchel.cli` with
 
-    train, race                                      click commands: fenchel train KIND, fenchel race KIND
-    predict(model, data, **options) -> lines          what `fenchel predict` prints
-    evaluate(model, data, **options) -> (facts, table)  what `fenchel evaluate` prints
+    train, race, path                                click commands: fenchel train KIND, and so on
+    READS                                            which options of `options.reading` it knows
+    predict(model, data, given, probabilities) -> lines   what `fenchel predict` prints
+    evaluate(model, data, given) -> (facts, table)      what `fenchel evaluate` prints; the table may be None
     inspect(model, top) -> (facts, table)             what `fenchel inspect` prints, beyond the common facts
 """
 
 from importlib import import_module
 
-KINDS = {"lr": "fenchel.cli.lr"}
+import click
 
-CLASSES = {"LogisticRegression": "lr", "LinearSVC": "lr"}
+KINDS = {"lr": "fenchel.cli.lr", "maxent": "fenchel.cli.maxent"}
+
+CLASSES = {"LogisticRegression": "lr", "LinearSVC": "lr", "MaxEnt": "maxent"}
 
 
 def targets(verb: str) -> dict[str, str]:
@@ -23,3 +26,13 @@ def targets(verb: str) -> dict[str, str]:
 def kind_of(model):
     """The module of the kind of a fitted model."""
     return import_module(KINDS[CLASSES[type(model).__name__]])
+
+
+def reading_for(model, settings) -> dict:
+    """The reading options that were given; one that has no meaning for the model is an error."""
+    given = {name: value for name, value in settings.items() if value not in (None, False)}
+    for name in given:
+        if name not in kind_of(model).READS:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} has no meaning for a {type(model).__name__} model.")
+    return given

@@ -96,12 +96,15 @@ loss = click.option(
     "--loss",
     type=click.Choice(["log", "hinge"]),
     default="log",
-    help="log: logistic regression. hinge: support vector machine.",
+    help="log: logistic regression, maximum entropy. hinge: support vector machine.",
+)
+valid = click.option(
+    "--valid", metavar="FILE", help="Labelled data; the model's accuracy on them is reported."
 )
 zero_based = click.option(
     "--zero-based",
     is_flag=True,
-    help="The file counts features from 0, not from 1. Say it alike for training and prediction.",
+    help="libsvm: the file counts features from 0, not from 1. Say it alike for training and prediction.",
 )
 quiet = click.option(
     "-q", "--quiet", is_flag=True, help="Only warnings and errors on stderr: no sizes, bar or certificate."
@@ -120,4 +123,65 @@ def together(*options):
 
 
 # What every run of a solver takes, in the order of `--help`.
-solving = (constant, tol, max_passes, max_seconds, seed, threads)
+limits = (tol, max_passes, max_seconds, seed, threads)
+solving = (constant, *limits)
+
+
+# ---- event files
+
+
+def event_format(**settings):
+    """--format, required where no model knows it."""
+    return click.option(
+        "--format",
+        type=click.Choice(["opennlp", "megam", "tadm"]),
+        **settings,
+    )
+
+
+event_marks = (
+    click.option(
+        "--explicit",
+        is_flag=True,
+        help="megam: each class has features of its own, after a # (megam's -explicit).",
+    ),
+    click.option("--values", is_flag=True, help="megam: a value follows each feature (megam's -fvals)."),
+    click.option(
+        "--real-values",
+        is_flag=True,
+        help="opennlp: name=1.5 is the feature name of value 1.5, not a feature of that name.",
+    ),
+)
+
+# What `predict` and `evaluate` take, for any kind of model.
+reading = together(
+    zero_based,
+    event_format(default=None, show_default="the model's", help="How event files are written."),
+    *event_marks,
+    click.option(
+        "--section",
+        type=click.Choice(["train", "dev", "test"]),
+        default=None,
+        show_default="train",
+        help="megam: which part to read of a file with DEV and TEST lines.",
+    ),
+)
+
+
+def estimator_settings(settings) -> dict:
+    """The arguments that all estimators share, from the options of a command."""
+    names = {"max_iter": "max_passes", "random_state": "seed", "n_jobs": "threads"}
+    names |= {name: name for name in ("C", "solver", "tol", "max_seconds")}
+    return {name: settings[option] for name, option in names.items() if option in settings}
+
+
+def given(option: str) -> bool:
+    """Whether the user said it, even if it is the default."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def require_one_stdin(*files) -> None:
+    """Standard input can be read once."""
+    if files.count("-") > 1:
+        raise click.UsageError("only one of DATA and --valid can be - (standard input).")

@@ -58,5 +58,16 @@ def count(number: int, noun: str) -> str:
 
 
 def label_text(label) -> str:
-    """A class as it stood in the file, but for its sign: 1, not 1.0 or +1."""
-    return repr(float(label) + 0.0).removesuffix(".0")
+    """A class as it stood in the file; a number but for its sign: 1, not 1.0 or +1."""
+    return label if isinstance(label, str) else repr(float(label) + 0.0).removesuffix(".0")
+
+
+def listed(labels, most: int = 10) -> str:
+    """a, b, c, ... (46)."""
+    some = ", ".join(map(label_text, labels[:most]))
+    return some if len(labels) <= most else f"{some}, ... ({len(labels)})"
+
+
+def source(path) -> str:
+    """The name of an input in messages."""
+    return "<stdin>" if path == "-" else path

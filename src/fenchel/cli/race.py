@@ -2,15 +2,15 @@
 
 import dataclasses
 from math import inf
-from pathlib import Path
 
 import click
 
 from fenchel.cli import kinds, options
-from fenchel.cli.failures import FAILED, Failure, as_failure, require_place, writing
+from fenchel.cli.failures import FAILED, as_failure
 from fenchel.cli.groups import LazyGroup
 from fenchel.cli.output import Table, print_table, say
 from fenchel.cli.progress import gap_bar
+from fenchel.cli.traces import draw, save_trace, trace_folder
 from fenchel.trace import Status
 
 
@@ -47,22 +47,22 @@ race_options = options.together(
 def run_race(problem, small, names, output, quiet, settings) -> None:
     """Race the solvers on `problem`, each compiled on `small` first; print, write, set the exit code."""
     runners = _line_up(problem, names, settings["seed"])
-    folder = _folder(output)
+    folder = trace_folder(output, "race.png")
     results, failures = {}, {}
     for name, solver in runners.items():
         try:
-            _warm_up(small, solver)
+            warm_up(small, solver)
             results[name] = _run(problem, solver, quiet, settings)
         except (ValueError, MemoryError) as error:  # of this solver: it wants features ≥ 0, say
             failures[name] = as_failure(error).message
             continue
         say(f"{name} {results[name].certificate}", quiet)
         if folder:
-            _save(folder, name, results[name], settings)
+            save_trace(folder / f"{name}.jsonl", results[name].trace, results[name].certificate, settings)
         if results[name].status is Status.INTERRUPTED:
             break
     if folder and results:
-        _plot(folder, results, settings["tol"])
+        draw(folder / "race.png", [result.trace for result in results.values()], settings["tol"])
     print_table(_table(results, failures))
     if failures or len(results) < len(names) or not all(r.certificate.converged for r in results.values()):
         click.get_current_context().exit(FAILED)
@@ -70,18 +70,17 @@ def run_race(problem, small, names, output, quiet, settings) -> None:
 
 def _line_up(problem, names, seed):
     """The solvers by name, after making sure that each can run this problem at all."""
+    from fenchel.estimators.base import seeded
     from fenchel.loop import require
     from fenchel.solvers import make
 
-    runners = {name: make(name) for name in names}
-    for name, solver in runners.items():
+    runners = {name: seeded(make(name), seed) for name in names}
+    for solver in runners.values():
         require(problem, solver)
-        if hasattr(solver, "seed"):
-            runners[name] = dataclasses.replace(solver, seed=seed)
     return runners
 
 
-def _warm_up(small, solver):
+def warm_up(small, solver) -> None:
     """Compile on a few examples, so that nobody's clock runs meanwhile."""
     from fenchel.loop import solve
 
@@ -96,48 +95,20 @@ def _run(problem, solver, quiet, settings):
         return solve(
             dataclasses.replace(problem),
             solver,
-            tol=settings["tol"],
-            max_passes=settings["max_passes"],
-            max_seconds=inf if settings["max_seconds"] is None else settings["max_seconds"],
+            **solve_limits(settings),
             check_every=1.0,
             callbacks=callbacks,
         )
 
 
-def _folder(output):
-    if output is None:
-        return None
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise Failure(f"{folder}: is a file, expected a folder to write into")
-    if not folder.parent.is_dir():
-        raise Failure(f"{folder}: cannot be made, there is no folder {folder.parent}")
-    with writing(folder):
-        folder.mkdir(exist_ok=True)
-    require_place(folder / "race.png")
-    return folder
-
-
-def _save(folder, name, result, settings):
-    from fenchel.io.trace import write_trace
-
-    path = folder / f"{name}.jsonl"
-    facts = {key: settings[key] for key in ("seed", "C", "tol")}
-    with writing(path):
-        write_trace(path, result.trace, **facts, certificate=result.certificate.to_dict())
-
-
-def _plot(folder, results, tol):
-    from fenchel.report.plots import plot_race
-
-    path = folder / "race.png"
-    try:
-        with writing(path):
-            plot_race([result.trace for result in results.values()], path, tol)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        say("no plot: matplotlib is missing; pip install 'fenchel[report]' brings it")
+def solve_limits(settings) -> dict:
+    """When `solve` ends, from the options of a command."""
+    seconds = settings["max_seconds"]
+    return {
+        "tol": settings["tol"],
+        "max_passes": settings["max_passes"],
+        "max_seconds": inf if seconds is None else seconds,
+    }
 
 
 def _table(results, failures):
@@ -156,12 +127,17 @@ def _table(results, failures):
 
 
 def _cells(name, certificate):
-    gap = certificate.relative_gap
     return [
         name,
         f"{certificate.seconds:.3g}",
         f"{certificate.passes:.4g}",
         f"{certificate.primal:.10g}",
-        f"{gap:.2e}" if gap == gap else "none",
+        gap_text(certificate),
         certificate.status.value,
     ]
+
+
+def gap_text(certificate) -> str:
+    """The relative gap; without a regulariser there is none."""
+    gap = certificate.relative_gap
+    return f"{gap:.2e}" if gap == gap else "none"

@@ -9,26 +9,39 @@ from fenchel.cli.output import Table, print_table
 
 @click.command(short_help="List the solvers.")
 def solvers():
-    """List the solvers: name, class and options, what each is, and for which loss of two classes it works.
+    """List the solvers: name, what each can train with which loss, what it is, class and options.
+
+    binary is two classes of `lr`; flat crossed more classes of `lr`, and `maxent` where features are crossed
+    with labels; flat joint `maxent` of candidates.
 
     \b
     Example:
       fenchel solvers
     """
+    from fenchel.problem import OFFERS
     from fenchel.solvers import SOLVERS
 
-    columns = ["solver", "log", "hinge", "class and options", "what it does"]
-    print_table(Table(columns, [_cells(name) for name in SOLVERS], title="two classes, with a regulariser"))
+    structures = list(dict.fromkeys(structure for structure, _ in OFFERS))
+    columns = ["solver", *structures, "what it does", "class and options"]
+    rows = [_cells(name, structures) for name in SOLVERS]
+    print_table(Table(columns, rows, title="losses that each solver can train, with a regulariser"))
 
 
-def _cells(name):
-    from fenchel.problem import OFFERS
+def _cells(name, structures):
     from fenchel.solvers import SOLVERS, solver_class
 
     solver = solver_class(name)
-    works = [solver.needs <= OFFERS["binary", loss] | {"dual"} for loss in ("log", "hinge")]
-    marks = ["yes" if able else "-" for able in works]
-    return [name, *marks, _signature(solver, SOLVERS[name][1]), (solver.__doc__ or "").split("\n")[0]]
+    marks = [", ".join(_losses(solver, structure)) or "-" for structure in structures]
+    return [name, *marks, (solver.__doc__ or "").split("\n")[0], _signature(solver, SOLVERS[name][1])]
+
+
+def _losses(solver, structure):
+    """The losses with which the solver trains this structure."""
+    from fenchel.problem import OFFERS
+
+    return [
+        loss for kind, loss in OFFERS if kind == structure and solver.needs <= OFFERS[kind, loss] | {"dual"}
+    ]
 
 
 def _signature(solver, options):

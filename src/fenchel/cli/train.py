@@ -10,6 +10,7 @@ from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import LazyGroup
 from fenchel.cli.output import say
 from fenchel.cli.progress import gap_bar
+from fenchel.cli.traces import save_trace
 from fenchel.trace import Status
 
 
@@ -33,7 +34,7 @@ training_options = options.together(
         metavar="MODEL",
         help="The model file to write; an existing one is replaced once the new one is complete.",
     ),
-    click.option("--valid", metavar="FILE", help="Labelled data; the model's accuracy on them is reported."),
+    options.valid,
     options.solver,
     *options.solving,
     click.option(
@@ -69,7 +70,7 @@ def fit_and_save(model, fit, *, output, trace=None, quiet=False, validate=None) 
     with writing(output):
         model.save(output)
     if trace:
-        _save_trace(model, trace)
+        save_trace(trace, model.trace_, model.certificate_, _settings(model))
     if model.certificate_.converged:  # else `finish` says it as a warning
         say(f"{model.trace_.solver} {model.certificate_}", quiet)
     say(f"model written to {output}", quiet)
@@ -81,9 +82,7 @@ def require_places(output, trace, inputs) -> None:
     for path in filter(None, (output, trace)):
         if places.count(os.path.realpath(path)) > 1:
             raise Failure(f"{path}: named twice, once to be written; give each file its own name")
-    require_place(output)
-    if trace:
-        require_place(trace)
+        require_place(path)
 
 
 def finish(model, output) -> None:
@@ -97,9 +96,9 @@ def finish(model, output) -> None:
     click.get_current_context().exit(FAILED)
 
 
-def _save_trace(model, path):
-    from fenchel.io.trace import write_trace
-
-    settings = {"seed": model.random_state, "C": model.C, "tol": model.tol}
-    with writing(path):
-        write_trace(path, model.trace_, **settings, certificate=model.certificate_.to_dict())
+def _settings(model):
+    """Seed, constant and tol of a model."""
+    settings = model.get_params(deep=False)
+    if settings.get("sigma2") is not None:
+        settings["C"] = None
+    return settings | {"seed": settings["random_state"]}

@@ -33,6 +33,8 @@ class Trained(BaseEstimator):
     # More arguments of `solve` for one who watches the run, as the command line does: check_every, validate.
     # They are no settings of the model, so the constructor does not take them and no file keeps them.
     _watch: Mapping = MappingProxyType({})
+    # How the command line read the training data (format, ...), so that `predict` reads alike: saved.
+    _read_as: Mapping = MappingProxyType({})
 
     def _solve(self, problem: Problem, start) -> Result:
         """Minimise, keep certificate_, trace_ and n_iter_, and warn where tol was not reached."""
@@ -49,22 +51,31 @@ class Trained(BaseEstimator):
             callbacks=callbacks,
             **self._watch,
         )
-        self.certificate_, self.trace_ = result.certificate, result.trace
-        self.n_iter_ = max(1, ceil(result.certificate.passes))
+        self._remember(result)
+        if self.warm_start:
+            self._dual = result.mu, problem.examples.starts
         self._warn(result)
         return result
+
+    def _remember(self, result: Result) -> None:
+        """What is kept of a run beside its weights."""
+        self.certificate_, self.trace_ = result.certificate, result.trace
+        self.n_iter_ = max(1, ceil(result.certificate.passes))
+
+    def _last_dual(self, problem):
+        """The dual variables of the last fit, if they are of the shape of this problem's."""
+        mu, starts = getattr(self, "_dual", (None, None))
+        same = mu is not None and mu.shape == problem.shape
+        return mu if same and np.array_equal(starts, problem.examples.starts) else None
 
     def _solver(self, problem):
         """The solver object; random_state becomes its seed, unless the user made the solver."""
         if not isinstance(self.solver, str):
             return self.solver
-        solver = as_solver(self.solver, problem)
-        if not hasattr(solver, "seed") or self.random_state is None:
-            return solver
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
+        solver, seed = as_solver(self.solver, problem), self.random_state
+        if seed is not None and not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(2**31)
-        return dataclasses.replace(solver, seed=int(seed))
+        return solver if seed is None else seeded(solver, int(seed))
 
     def _warn(self, result):
         if result.status is Status.CONVERGED:
@@ -78,7 +89,7 @@ class Trained(BaseEstimator):
         warnings.warn(
             f"{type(self).__name__} {result.status.value} with a {reached}; {REMEDY[result.status]}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=_level_of_caller(),
         )
 
     # ---- the model file (io/models.py knows its bytes)
@@ -89,7 +100,9 @@ class Trained(BaseEstimator):
 
         check_is_fitted(self)
         arrays, facts = self._to_file()
-        facts["certificate"] = self.certificate_.to_dict()
+        facts |= {"certificate": self.certificate_.to_dict(), "n_iter": int(self.n_iter_)}
+        if self._read_as:
+            facts["read_as"] = dict(self._read_as)
         write_model(path, type(self).__name__, settings_to_json(self.get_params(deep=False)), facts, arrays)
 
     @classmethod
@@ -97,8 +110,24 @@ class Trained(BaseEstimator):
         """The fitted estimator from the parts of a model file."""
         model = cls(**settings_from_json(settings))
         model.certificate_ = Certificate.from_dict(facts["certificate"])
+        model.n_iter_ = int(facts["n_iter"])
+        if "read_as" in facts:
+            model._read_as = dict(facts["read_as"])
         model._from_file(arrays, facts)
         return model
+
+
+def seeded(solver, seed: int):
+    """The solver with this seed, if it has one."""
+    return dataclasses.replace(solver, seed=seed) if hasattr(solver, "seed") else solver
+
+
+def _level_of_caller() -> int:
+    """The stacklevel at which a warning points to the first line outside of fenchel."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("fenchel."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def print_last_row(trace) -> None:
@@ -138,6 +167,27 @@ def settings_from_json(settings: dict) -> dict:
     if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(map(tuple, settings["class_weight"]))
     return settings
+
+
+def classes_to_facts(classes: np.ndarray) -> dict:
+    """classes_ for the header of a model file; an error where JSON would not bring a label back."""
+    labels = classes.tolist()
+    for label in labels:
+        if type(label) not in (str, int, float, bool):
+            kind = type(label).__name__
+            raise ValueError(
+                f"the label {label!r} is a {kind}, but a model file holds labels that are str, int, float "
+                f"or bool: fit with such labels, or pickle the model"
+            )
+    return {"classes": labels, "classes_dtype": classes.dtype.str if classes.dtype != object else "object"}
+
+
+def classes_from_facts(facts: dict) -> np.ndarray:
+    """The inverse of `classes_to_facts`."""
+    classes = np.array(facts["classes"], dtype=facts["classes_dtype"])
+    if classes.ndim != 1:
+        raise ValueError(f"classes have {classes.ndim} dimensions, expected 1")
+    return classes
 
 
 def _plain(value):

@@ -1,9 +1,10 @@
 """load: any saved estimator, by the class name in its file."""
 
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
+from fenchel.estimators.maxent import MaxEnt
 from fenchel.io.models import ModelError, read_model
 
-SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC)}
+SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt)}
 
 
 def load(path):

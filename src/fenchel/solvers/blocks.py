@@ -43,9 +43,16 @@ class DualSolver:
             return np.maximum(problem.marginals(scores), TINY)
         return fresh
 
-    def first_v(self, problem, mu) -> np.ndarray:
-        """w(μ) with the offset that balances μ."""
-        return problem.augmented_of(mu, problem.tilt(mu)[0] if problem.free else 0.0)
+    def first_v(self, problem, mu, start=None) -> np.ndarray:
+        """w(μ) with the offset of the warm start, or the one that balances μ."""
+        if not problem.free:
+            return problem.augmented_of(mu)
+        if start is None:
+            return problem.augmented_of(mu, problem.tilt(mu)[0])
+        v = problem.augmented_of(mu)
+        w, _ = problem.design.weights(v)
+        problem.design.offsets(v)[:] = start.b + problem.design.along_centre(w)
+        return v
 
     def settle_offset(self, problem, state) -> np.ndarray | None:
         """Optimise the free offset, if there is one, at the current weights; returns the scores: a pass."""

@@ -108,7 +108,7 @@ class CDDual(DualSolver):
             if problem.free:
                 problem.design.offsets(v)[:] = problem.tilt(mu)[0]
         else:
-            v = self.first_v(problem, mu)
+            v = self.first_v(problem, mu, start)
         common = {"rng": np.random.default_rng(self.seed), "fresh": fresh}
         if method is Method.MULTIPLIER and not problem.loss.hinge:
             return LanesState(mu, v, **common)

@@ -117,8 +117,11 @@ def hinge_epoch(blocks, order, mu, v):
         gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, cost)
         a = rate * blocks.norms[i]
         if a > 0.0:
+            top = s[0]
             for j in range(mu_i.size):
-                z[j] = mu_i[j] + s[j] / a
+                top = max(top, s[j])
+            for j in range(mu_i.size):  # less the largest: where a is tiny, s/a would swallow μ
+                z[j] = mu_i[j] + (s[j] - top) / a
             _project(z, cost)
         else:
             base.block_argmax(blocks, i, s, z)

@@ -243,7 +243,7 @@ def _block(c, s, mu, logmu, at, p, t, r):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _start(s, mu, logmu, at, p, t, r):
-    """p = q, t = log q, r = t − s written. Returns KL(q ‖ softmax(s)) = log Σ exp(s + Σ q r), or about 700."""
+    """p = q, t = log q, r = t − s written. Returns KL(q ‖ softmax(s)) = log Σ exp(s + Σ q r), or some 700."""
     mean, mass = zeros(LANES), zeros(LANES)
     for k in range(np.uint64(0), np.uint64(s.size), np.uint64(LANES)):
         q, logs = load(mu, at + k, mean), load(logmu, at + k, mean)

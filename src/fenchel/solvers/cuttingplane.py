@@ -24,7 +24,7 @@ IDLE = 50  # steps after which a plane of no weight is dropped
 
 @dataclass
 class WorkingSets(State):
-    """mu the dual variables, v = w(μ), working: 1 where an output is in its example's set; gap as last seen."""
+    """mu the dual variables, v = w(μ), working: 1 where an output is in its example's set; the last gap."""
 
     mu: np.ndarray | None = None
     v: np.ndarray | None = None

@@ -67,7 +67,7 @@ class EG(DualSolver):
         if mu is not fresh:
             theta = np.log(np.maximum(mu, TINY))
         rng = np.random.default_rng(self.seed)
-        state = EGState(mu=mu, v=self.first_v(problem, mu), rng=rng, theta=theta, lam=problem.lam)
+        state = EGState(mu=mu, v=self.first_v(problem, mu, start), rng=rng, theta=theta, lam=problem.lam)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
         state.rates = np.full(1 if self.batch else problem.n, eta)
         return state
@@ -78,7 +78,7 @@ class EG(DualSolver):
         eta = 1.0
         for _ in range(TRIALS):
             copies = state.theta.copy(), state.mu.copy(), np.full(problem.n, eta), state.v.copy()
-            trials, improved, _ = _epoch(problem.blocks, problem.loss.hinge, sample, 1, *copies)
+            trials, improved, _ = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -114,19 +114,19 @@ class EG(DualSolver):
         n = problem.n
         order = state.rng.integers(n, size=n) if self.order == "random" else np.arange(n)
         arrays = state.theta, state.mu, state.rates, state.v
-        trials, _, gap = _epoch(problem.blocks, problem.loss.hinge, order, TRIALS, *arrays)
+        trials, _, gap = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
         state.passes += trials / n
         state.oracle_calls += trials
         return gap
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
-        hinge = problem.loss.hinge
+        loss, blocks = problem.loss, problem.blocks
         b = problem.design.offsets(state.v).copy()
         before = self._dual_at(problem, state.mu, state.v)
         theta, mu = np.empty_like(state.theta), np.empty_like(state.mu)
         for _ in range(TRIALS):
-            gap = _move_all(problem.blocks, hinge, state.rates[0], state.theta, state.mu, state.v, theta, mu)
+            gap = _move_all(loss, blocks, state.rates[0], state.theta, state.mu, state.v, theta, mu)
             v = problem.augmented_of(mu, b)
             state.passes += 1.0
             state.oracle_calls += problem.n
@@ -158,7 +158,7 @@ def _first(blocks, first, theta, mu):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, hinge, order, most_trials, theta, mu, rates, v):
+def _epoch(loss, blocks, order, most_trials, theta, mu, rates, v):
     """Figure 3 over the given order; theta, mu, rates, v written.
 
     Returns trials made, examples whose first trial improved the dual, and the gap met.
@@ -169,55 +169,55 @@ def _epoch(blocks, hinge, order, most_trials, theta, mu, rates, v):
     for i in order:
         theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
         base.block_scores(blocks, i, v, s)
-        oracle(blocks, i, hinge, s, nu)
-        total += blocks.mass[i] * block_gap(blocks, i, hinge, s, nu, mu_i)
+        oracle(loss, blocks, i, s, nu)
+        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i)
         rate = blocks.mass[i] / blocks.lam
         entropy = base.block_entropy(blocks, i, mu_i)
         for trial in range(most_trials):
             trials += 1
-            _move(hinge, rates[i], theta_i, s, moved)
+            _move(loss, rates[i], theta_i, s, moved)
             base.block_marginals(blocks, i, moved, nu)
-            gain = _gain(blocks, i, hinge, rate, s, mu_i, nu, entropy, delta)
+            gain = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy, delta)
             if gain >= -1e-15 * (1.0 + abs(entropy)):
                 at_once += 1 if trial == 0 else 0
                 for j in range(mu_i.size):
                     theta_i[j], mu_i[j] = moved[j], nu[j]
                 base.block_add(blocks, i, -rate, delta, v)
                 # With the log loss a rate of 1 already moves θ to the scores; more would overshoot.
-                rates[i] = rates[i] * FASTER if hinge else min(rates[i] * FASTER, 1.0)
+                rates[i] = rates[i] * FASTER if loss.hinge else min(rates[i] * FASTER, 1.0)
                 break
             rates[i] *= SLOWER
     return trials, at_once, total
 
 
 @njit(cache=True)
-def _gain(blocks, i, hinge, rate, s, mu, nu, entropy, delta):
+def _gain(loss, blocks, i, rate, s, mu, nu, entropy, delta):
     """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54); delta = ν − μ_i written."""
     gain = 0.0
     for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         gain += s[j] * delta[j]
     gain -= 0.5 * rate * base.block_squared_norm(blocks, i, delta)
-    return gain if hinge else gain + base.block_entropy(blocks, i, nu) - entropy
+    return gain if loss.hinge else gain + base.block_entropy(blocks, i, nu) - entropy
 
 
 @njit(cache=True, nogil=True)
-def _move_all(blocks, hinge, rate, theta, mu, v, new_theta, new_mu):
+def _move_all(loss, blocks, rate, theta, mu, v, new_theta, new_mu):
     """One trial of the batch update; new_theta, new_mu written. Returns the gap met."""
     s, nu = np.empty(blocks.size), np.empty(blocks.size)
     total = 0.0
     for i in range(blocks.mass.size):
         theta_i, moved = base.block_view(blocks, theta, i), base.block_view(blocks, new_theta, i)
         base.block_scores(blocks, i, v, s)
-        oracle(blocks, i, hinge, s, nu)
-        total += blocks.mass[i] * block_gap(blocks, i, hinge, s, nu, base.block_view(blocks, mu, i))
-        _move(hinge, rate, theta_i, s, moved)
+        oracle(loss, blocks, i, s, nu)
+        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, base.block_view(blocks, mu, i))
+        _move(loss, rate, theta_i, s, moved)
         base.block_marginals(blocks, i, moved, base.block_view(blocks, new_mu, i))
     return total
 
 
 @njit(cache=True)
-def _move(hinge, rate, theta, s, moved):
+def _move(loss, rate, theta, s, moved):
     """moved = θ − rate · (gradient in the space of scores); written."""
     for j in range(theta.size):
-        moved[j] = theta[j] + rate * (s[j] if hinge else s[j] - theta[j])
+        moved[j] = theta[j] + rate * (s[j] if loss.hinge else s[j] - theta[j])

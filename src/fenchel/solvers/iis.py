@@ -9,6 +9,7 @@ from numba import njit
 
 from fenchel import _sparse
 from fenchel.solvers.base import BatchSolver, evaluate
+from fenchel.solvers.columns import FARTHEST
 from fenchel.solvers.gis import require_nonnegative, require_seen
 
 
@@ -57,7 +58,7 @@ def _solve(columns, a, k, mu, sums, c, lam):
     """Root of Σ p̃ p f e^{z f#} + λ z = c, increasing and convex in z, by Newton from the right."""
     z = 0.0
     for iteration in range(100):
-        total, slope, least = _moments(columns, a, k, mu, sums, z)
+        total, slope, least, largest = _moments(columns, a, k, mu, sums, z)
         excess = total + lam * z - c
         step = excess / (slope + lam) if slope + lam > 0.0 else 0.0
         if iteration == 0 and excess < 0.0:
@@ -68,7 +69,7 @@ def _solve(columns, a, k, mu, sums, c, lam):
             if lam > 0.0:
                 step = min(step, (c - total) / lam)
             step = -step
-        z -= step
+        z = min(z - step, FARTHEST / largest) if largest > 0.0 else z - step
         if iteration > 0 and step <= 1e-14 * max(abs(z), 1e-300):
             break
     return z, iteration + 1
@@ -76,17 +77,19 @@ def _solve(columns, a, k, mu, sums, c, lam):
 
 @njit(cache=True, nogil=True)
 def _moments(columns, a, k, mu, sums, z):
-    """Σ p̃ p f e^{z f#}, its derivative in z, and the least f# that has a part in it."""
-    total, slope, least = 0.0, 0.0, 1e300
+    """Σ p̃ p f e^{z f#}, its derivative in z, and the least and largest f# that have a part in it."""
+    total, slope, least, largest = 0.0, 0.0, 1e300, 0.0
     value, growth = 0.0, 1.0
     for e in range(columns.entries.indptr[a], columns.entries.indptr[a + np.uint64(1)]):
         row = columns.entries.indices[e]
         if sums[row] != value:
             value, growth = sums[row], exp(z * sums[row])
         p = mu[row * np.uint64(columns.stride) + k]
+        if p == 0.0:  # an outcome lost to underflow, whose exponential may be infinite
+            continue
         term = columns.mass[columns.owner[row]] * p * columns.entries.data[e] * growth
         total += term
         slope += term * value
         if term > 0.0:
-            least = min(least, value)
-    return total, slope, least
+            least, largest = min(least, value), max(largest, value)
+    return total, slope, least, largest

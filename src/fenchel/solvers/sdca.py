@@ -83,7 +83,7 @@ class SDCA(DualSolver):
         self.reserve(problem, copies=2)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
-        state = SDCAState(mu=mu, v=self.first_v(problem, mu), rng=np.random.default_rng(self.seed))
+        state = SDCAState(mu=mu, v=self.first_v(problem, mu, start), rng=np.random.default_rng(self.seed))
         state.gaps = np.full(problem.n, FIRST_GAP)
         state.smoothness = _smoothness(problem.blocks)
         state.tree = _sampling.make_tree(self._first_weights(problem, state), self.sampling == "max")
@@ -103,8 +103,8 @@ class SDCA(DualSolver):
     def step(self, problem, state):
         n = problem.n
         _epoch(
+            problem.loss,
             problem.blocks,
-            problem.loss.hinge,
             state.rng.random((n, 2)),
             SAMPLINGS[self.sampling],
             self.non_uniform,
@@ -150,17 +150,17 @@ def _smoothness(blocks):
 
 @njit(cache=True, nogil=True)
 def _epoch(
-    blocks, hinge, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v
+    loss, blocks, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v
 ):
     """As many steps as `uniforms` has rows; mu, gaps, tree and v written."""
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     for k in range(uniforms.shape[0]):
         i = _pick(uniforms[k, 0], uniforms[k, 1], sampling, non_uniform, tree, gaps.size)
         mu_i = base.block_view(blocks, mu, i)
-        gap, slope = _direction(blocks, i, hinge, v, mu_i, s, nu, delta)
+        gap, slope = _direction(loss, blocks, i, v, mu_i, s, nu, delta)
         rate = blocks.mass[i] / blocks.lam
         curvature = rate * base.block_squared_norm(blocks, i, delta)
-        if hinge:
+        if loss.hinge:
             gamma = slope / curvature if 0.0 < slope < curvature else 1.0 if slope > 0.0 else 0.0
         elif step == Step.FIXED:
             gamma = fixed
@@ -200,15 +200,15 @@ def _weight(sampling, mass, gap, delta, smoothness, lam):
 
 
 @njit(cache=True)
-def _direction(blocks, i, hinge, v, mu, s, nu, delta):
+def _direction(loss, blocks, i, v, mu, s, nu, delta):
     """δ = ν − μ with ν the oracle's answer at w; s, nu, delta written. Returns gap and ⟨s + cost, δ⟩."""
     base.block_scores(blocks, i, v, s)
-    oracle(blocks, i, hinge, s, nu)
+    oracle(loss, blocks, i, s, nu)
     slope = 0.0
     for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         slope += s[j] * delta[j]
-    return block_gap(blocks, i, hinge, s, nu, mu), slope
+    return block_gap(loss, blocks, i, s, nu, mu), slope
 
 
 @njit(cache=True)

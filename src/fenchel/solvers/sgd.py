@@ -70,10 +70,10 @@ class SGD:
 
     def _pass(self, problem, state, order, eta0, v, learn=False):
         """One pass; v is changed in place and returned. Vertices are averaged only while learning."""
-        hinge = problem.loss.hinge
+        loss = problem.loss
         nothing = np.zeros((0, *problem.shape[1:]))
-        mu, visits = (state.mu, state.visits) if hinge and learn else (nothing, np.zeros(0))
-        _epoch(problem.blocks, hinge, order, eta0, state.steps, mu, visits, v)
+        mu, visits = (state.mu, state.visits) if loss.hinge and learn else (nothing, np.zeros(0))
+        _epoch(loss, problem.blocks, order, eta0, state.steps, mu, visits, v)
         state.passes += 1.0
         state.oracle_calls += problem.n
         state.updates += problem.n
@@ -89,7 +89,7 @@ class SGD:
 
 
 @njit(cache=True, nogil=True)
-def _epoch(blocks, hinge, order, eta0, steps, mu, visits, v):
+def _epoch(loss, blocks, order, eta0, steps, mu, visits, v):
     """Updates over the given order on v = scale·u, so that shrinking all weights costs one multiplication.
 
     v written; mu and visits (n,) too where visits is not empty: the average of the vertices met, later ones
@@ -104,7 +104,7 @@ def _epoch(blocks, hinge, order, eta0, steps, mu, visits, v):
         base.block_scores(blocks, i, v, s)
         for j in range(base.block_length(blocks, i)):
             s[j] *= scale
-        oracle(blocks, i, hinge, s, nu)
+        oracle(loss, blocks, i, s, nu)
         if visits.size > 0:
             visits[i] += 1.0
             _average(2.0 / (visits[i] + 1.0), nu, base.block_view(blocks, mu, i))

@@ -21,21 +21,22 @@ from fenchel._math import REORDER
 
 
 def block_kernel(declaration):
-    """Declare a kernel that each structure implements for its own named tuple.
+    """Declare a kernel that each structure (or loss) implements for its own named tuple, the first argument.
 
     The result can be called from Python (it looks the type up) and from jitted code (Numba does).
     """
     implementations = {}
 
-    def call(blocks, *args):
-        return implementations[type(blocks)](blocks, *args)
+    def call(first, *args):
+        return implementations[type(first)](first, *args)
 
-    def choose(blocks, *args):
-        return implementations.get(getattr(blocks, "instance_class", None))
+    def choose(first, *args):
+        return implementations.get(getattr(first, "instance_class", None))
 
     functools.update_wrapper(call, declaration)
     choose.__signature__ = inspect.signature(declaration)
-    overload(call, strict=False, jit_options={"nogil": True, "fastmath": REORDER})(choose)
+    options = {"nogil": True, "fastmath": REORDER, "forceinline": True}
+    overload(call, strict=False, jit_options=options)(choose)
 
     def implement(*kinds):
         """Decorate the kernel for these named tuples."""
@@ -161,13 +162,13 @@ def block_entropy_slopes(blocks, i, mu, delta, gamma):
 # ---- loops over examples, the same for every structure: these can be split among threads
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def read_scores(blocks, i, v, scores, s):
-    """s = scores of example i: those given for all, or, where none are (size 0), at the weights v."""
-    if scores.size > 0:
-        block_read(blocks, scores, i, s)
-    else:
+    """s = scores of example i: those given for all, or, where scores is None, at the weights v."""
+    if scores is None:
         block_scores(blocks, i, v, s)
+    else:
+        block_read(blocks, scores, i, s)
 
 
 @njit(cache=True, nogil=True)

@@ -44,29 +44,13 @@ class Crossed:
         return np.log(np.maximum(mu, TINY))
 
     def offset(self, blocks, scores, b=0.0):
-        """The free b (K,), mean zero, that minimises the log loss at fixed scores: damped Newton.
-
-        Where Newton fails, b_k += log(target/expected share of k): iterative scaling, which never does.
-        """
+        """The free b (K,), mean zero, that minimises the log loss at fixed scores: Σ m_i (y_i − μ_i) = 0."""
         b = np.broadcast_to(np.asarray(b, dtype=float), (self.size,)) - np.mean(b)
-        mu = np.empty((blocks.mass.size, self.size))
-        value, excess, scale = _unbalance(blocks, scores, b, mu)
-        for _ in range(100):
-            if (np.abs(excess) <= 1e-16 * scale).all():
-                break
-            moved = _newton_offset(blocks, scores, b, mu, value, excess)
-            if moved is None:
-                share = blocks.mass @ mu
-                moved = b + np.log(np.maximum(share - excess, TINY)) - np.log(np.maximum(share, TINY))
-            moved = moved - moved.mean()
-            new_value, new_excess, new_scale = _unbalance(blocks, scores, moved, mu)
-            if not new_value <= value or np.abs(new_excess).max() >= np.abs(excess).max() > 0.0 >= (
-                value - new_value
-            ):
-                _unbalance(blocks, scores, b, mu)
-                break
-            b, value, excess, scale = moved, new_value, new_excess, new_scale
-        return b
+        here = _descend(blocks, scores, b)
+        if here.balanced or np.abs(here.excess).max() <= 1e-12:
+            return here.b
+        cooled = _descend(blocks, scores, _cooled_offset(blocks, scores))
+        return cooled.b if cooled.value <= here.value else here.b
 
     def level(self, blocks, mu, scores) -> None:
         """Subtract from the scores (n, K) what free offsets take up, so that the changes sum to zero."""
@@ -84,19 +68,77 @@ def _offset_hessian(blocks, mu):
     return np.diag(weighted.sum(axis=0)) - weighted.T @ mu
 
 
-def _newton_offset(blocks, scores, b, mu, value, excess):
-    """b after a Newton step, halved until the loss decreases; None where it does not."""
-    step = np.linalg.pinv(_offset_hessian(blocks, mu), rcond=1e-14, hermitian=True) @ excess
-    slope = excess @ step
-    scratch = np.empty_like(mu)
+def _descend(blocks, scores, b):
+    """The balance at the best b found by damped Newton steps from b.
+
+    Where one fails, b_k += log(target/expected share of k): iterative scaling, which never does.
+    """
+    here = _Balance(blocks, scores, b)
+    for _ in range(100):
+        if here.balanced:
+            break
+        there = _newton_step(blocks, scores, here) or _scaling_step(blocks, scores, here)
+        if there is None:  # as near as rounding allows
+            break
+        here = there
+    return here
+
+
+def _cooled_offset(blocks, scores):
+    """b to begin with where scores are so far apart that the loss is nearly piecewise linear.
+
+    The best b of scores/T, times T, for a temperature T that falls to one.
+    """
+    temperature = max(0.1 * float(np.ptp(scores)), 1.0)
+    b = np.zeros(scores.shape[1])
+    while temperature > 1.0:
+        b = temperature * _descend(blocks, scores / temperature, b / temperature).b
+        temperature *= 0.5
+    return b
+
+
+class _Balance:
+    """The loss at scores + b, b of mean zero, and its gradient there."""
+
+    def __init__(self, blocks, scores, b):
+        self.b = b - b.mean()
+        self.mu = np.empty((blocks.mass.size, b.size))
+        self.value, self.excess, self.scale = _unbalance(blocks, scores, self.b, self.mu)
+
+    @property
+    def balanced(self) -> bool:
+        return bool((np.abs(self.excess) <= 1e-16 * self.scale).all())
+
+    def better_than(self, other, slope=0.0) -> bool:
+        """Less loss by a part of the slope; where that is lost to rounding, much less of a gradient."""
+        if self.value <= other.value - 1e-4 * slope and self.value < other.value:
+            return True
+        flat = self.value <= other.value * (1.0 + 1e-15)
+        return bool(flat and np.abs(self.excess).max() < 0.5 * np.abs(other.excess).max())
+
+
+def _newton_step(blocks, scores, here):
+    """The balance after a Newton step, halved until the loss decreases; None where it does not."""
+    hessian = _offset_hessian(blocks, here.mu)
+    scale = hessian.diagonal().max()
+    if not scale > TINY:
+        return None
+    step = np.linalg.pinv(hessian / scale, rcond=1e-14, hermitian=True) @ here.excess / scale
+    slope = here.excess @ step
     for _ in range(30):
-        new_value, new_excess, _ = _unbalance(blocks, scores, b - step, scratch)
-        enough = new_value <= value - 1e-4 * slope
-        flat = new_value <= value * (1.0 + 1e-15) and np.abs(new_excess).max() < 0.5 * np.abs(excess).max()
-        if enough or flat:
-            return b - step
+        there = _Balance(blocks, scores, here.b - step)
+        if there.better_than(here, slope):
+            return there
         step, slope = 0.5 * step, 0.5 * slope
     return None
+
+
+def _scaling_step(blocks, scores, here):
+    """The balance after a step of iterative scaling; None where that changes nothing."""
+    share = blocks.mass @ here.mu
+    step = np.log(np.maximum(share - here.excess, TINY)) - np.log(np.maximum(share, TINY))
+    there = _Balance(blocks, scores, here.b + step)
+    return there if there.better_than(here) else None
 
 
 @njit(cache=True, nogil=True)

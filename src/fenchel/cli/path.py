@@ -1,0 +1,276 @@
+"""fenchel path: one problem for a whole sequence of constants, with validation scores."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+
+import click
+
+from fenchel.cli import kinds, options
+from fenchel.cli.failures import FAILED, Failure, writing
+from fenchel.cli.groups import LazyGroup
+from fenchel.cli.output import Table, print_facts, print_table, say
+from fenchel.cli.progress import gap_bar
+from fenchel.cli.race import gap_text, solve_limits, warm_up
+from fenchel.cli.traces import draw, save_trace, trace_folder
+from fenchel.cli.train import REMEDIES, require_places
+from fenchel.trace import Status
+
+PICTURE = "path.png"
+
+
+@click.group(
+    cls=LazyGroup,
+    targets=kinds.targets("path"),
+    subcommand_metavar="KIND ...",
+    short_help="Train for a sequence of constants and compare.",
+)
+def path():
+    """Train for a whole sequence of constants, from strong to weak regularisation.
+
+    \b
+    Example:
+      fenchel path lr train.svm --from 0.001 --to 100 --cv 5 -o best.fenchel
+
+    `fenchel path KIND --help` lists the options.
+    """
+
+
+def _finite(_context, _parameter, value):
+    if not isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+path_options = options.together(
+    click.option(
+        "--from",
+        "first",
+        type=options.POSITIVE,
+        default=0.001,
+        callback=_finite,
+        metavar="FLOAT",
+        help="One end of the constants, as in C Σ loss + ½‖w‖².",
+    ),
+    click.option(
+        "--to",
+        "last",
+        type=options.POSITIVE,
+        default=100.0,
+        callback=_finite,
+        metavar="FLOAT",
+        help="The other end.",
+    ),
+    click.option(
+        "--steps",
+        type=click.IntRange(min=1),
+        default=11,
+        metavar="N",
+        help="How many constants, each the same multiple of the one before.",
+    ),
+    options.valid,
+    click.option(
+        "--cv",
+        type=click.IntRange(min=2),
+        metavar="K",
+        help="Instead: the mean accuracy of K folds, each left out of training in its turn.",
+    ),
+    options.solver,
+    *options.limits,
+    click.option(
+        "-o",
+        "--output",
+        metavar="MODEL",
+        help="Write a model: of the highest accuracy or, without --valid or --cv, the last.",
+    ),
+    click.option(
+        "--traces",
+        metavar="DIR",
+        help="Write DIR/C-0.1.jsonl (a trace per constant) and DIR/path.png (a plot).",
+    ),
+    options.quiet,
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a kind of model gives to `run_path`.
+
+    strata: (n,) a number for each example; folds have like shares of each. fold(train, test): the problem of
+    some examples, and validate(w, b) on others. fitted(fit): the estimator of one constant.
+    """
+
+    problem: object
+    small: object
+    strata: object
+    fold: Callable
+    fitted: Callable
+    validate: Callable | None = None
+    constant: str = "C"
+
+
+def require_path(output, traces, data, valid, cv) -> None:
+    """Refuse what cannot be, before anything is read."""
+    if valid and cv:
+        raise click.UsageError("--valid and --cv are two ways to measure accuracy; give one of them.")
+    require_places(output, None, (data, valid))
+    trace_folder(traces, PICTURE)
+
+
+def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
+    """Fit every constant, score it, print the table, write what is asked for, set the exit code."""
+    if cv and cv > len(task.strata):
+        raise Failure(f"--cv {cv} needs as many examples; there are {len(task.strata)}")
+    solver = _solver(task.problem, settings)
+    warm_up(task.small, solver)
+    fits = _fit_all(task.problem, task.validate, solver, task.constant, settings, quiet, tell=True)
+    scores = [[fit.score] for fit in fits]
+    if cv and not _interrupted(fits):
+        scores = _cross_validate(task, solver, cv, settings, quiet)
+    best = _best(scores)
+    print_table(_table(task.constant, fits, scores))
+    if best is not None:
+        accuracy = f"accuracy {_mean(scores[best]):.6g}"
+        click.echo()
+        print_facts({"best": f"{task.constant} = {fits[best].constant:g}, {accuracy}"})
+    if traces:
+        _write_traces(traces, task.constant, fits, settings)
+    if output:
+        _save(task.fitted(fits[-1 if best is None else best]), output, quiet)
+    _finish(fits, cv and len(scores[0]) < cv, settings)
+
+
+def _solver(problem, settings):
+    from fenchel.estimators.base import seeded
+    from fenchel.loop import as_solver, require
+
+    solver = seeded(as_solver(settings["solver"], problem), settings["seed"])
+    require(problem, solver)
+    return solver
+
+
+def constants(settings) -> list[float]:
+    """From one end to the other in equal factors; powers of ten come out as such."""
+    import numpy as np
+
+    values = np.geomspace(settings["first"], settings["last"], settings["steps"])
+    return list(dict.fromkeys(float(f"{value:.12g}") for value in values))
+
+
+def _fit_all(problem, validate, solver, constant, settings, quiet, tell=False):
+    """The fits of all constants, from the strongest regulariser on."""
+    from fenchel.paths import path as fit_path
+
+    def after_fit(fit):
+        say(f"{constant} = {fit.constant:g}: {fit.result.certificate}", quiet)
+
+    with gap_bar(settings["tol"], quiet) as callbacks:
+        fits = fit_path(
+            problem,
+            solver,
+            **solve_limits(settings),
+            validate=validate,
+            callbacks=callbacks,
+            after_fit=after_fit if tell else None,
+            **{constant: constants(settings)},
+        )
+    return list(fits)
+
+
+def _interrupted(fits):
+    return fits[-1].result.status is Status.INTERRUPTED
+
+
+def _cross_validate(task, solver, k, settings, quiet):
+    """Of each constant, the accuracies on the folds left out; Ctrl-C leaves those of the folds done."""
+    scores = []
+    for number, (train, test) in enumerate(folds(task.strata, k, settings["seed"]), start=1):
+        problem, validate = task.fold(train, test)
+        fits = _fit_all(problem, validate, solver, task.constant, settings, quiet)
+        if _interrupted(fits):
+            break
+        say(f"fold {number} of {k}: {sum(fit.result.certificate.passes for fit in fits):.4g} passes", quiet)
+        scores.append([fit.score for fit in fits])
+    return list(zip(*scores, strict=True)) or [[nan]] * len(constants(settings))
+
+
+def folds(strata, k: int, seed: int) -> list:
+    """k pairs (train, test) of arrays of numbers: random, but of each stratum a like share in every fold."""
+    import numpy as np
+
+    order = np.random.default_rng(seed).permutation(len(strata))
+    order = order[np.argsort(np.asarray(strata)[order], kind="stable")]
+    number = np.empty(len(strata), dtype=int)
+    number[order] = np.arange(len(strata)) % k
+    return [(np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(k)]
+
+
+def _mean(scores):
+    return sum(scores) / len(scores)
+
+
+def _best(scores):
+    """Which constant has the highest accuracy, of equals the most regularised; None without accuracies."""
+    if isnan(scores[0][0]):
+        return None
+    return max(range(len(scores)), key=lambda k: _mean(scores[k]))
+
+
+def _table(constant, fits, scores):
+    columns = [constant, "passes", "seconds", "objective", "relative gap", "accuracy", "end"]
+    rows = [_cells(fit, some) for fit, some in zip(fits, scores, strict=False)]
+    if isnan(scores[0][0]):
+        columns, rows = _without(columns, 5), [_without(row, 5) for row in rows]
+    return Table(columns, rows, numbers=set(columns) - {"end"})
+
+
+def _without(cells, k):
+    return cells[:k] + cells[k + 1 :]
+
+
+def _cells(fit, scores):
+    import numpy as np
+
+    certificate = fit.result.certificate
+    spread = f" ± {np.std(scores):.4f}" if len(scores) > 1 else ""
+    return [
+        f"{fit.constant:g}",
+        f"{certificate.passes:.4g}",
+        f"{certificate.seconds:.3g}",
+        f"{certificate.primal:.8g}",
+        gap_text(certificate),
+        f"{_mean(scores):.6g}{spread}",
+        certificate.status.value,
+    ]
+
+
+def _write_traces(traces, constant, fits, settings):
+    folder = trace_folder(traces, PICTURE)
+    named = []
+    for fit in fits:
+        result, value = fit.result, f"{fit.constant:g}"
+        path = folder / f"{constant}-{value}.jsonl"
+        save_trace(path, result.trace, result.certificate, settings | {constant: fit.constant})
+        about = result.trace.problem.partition(", λ")[0]  # λ is another in each
+        named.append(dataclasses.replace(result.trace, solver=f"{constant} = {value}", problem=about))
+    draw(folder / PICTURE, named, settings["tol"])
+
+
+def _save(model, output, quiet):
+    with writing(output):
+        model.save(output)
+    say(f"model written to {output}", quiet)
+
+
+def _finish(fits, folds_missing, settings):
+    """End with exit code 1 and a warning unless every constant reached tol and every fold was done."""
+    short, wanted = [fit for fit in fits if not fit.result.certificate.converged], len(constants(settings))
+    if short:
+        remedy = REMEDIES[short[0].result.status]
+        fell = f"{len(short)} of {wanted} constants fell short of --tol {settings['tol']:g}"
+        say(f"fenchel: warning: {fell}; to reach it, {remedy}")
+    if len(fits) < wanted or folds_missing:
+        say("fenchel: warning: interrupted; the table shows what was done")
+    if short or len(fits) < wanted or folds_missing:
+        click.get_current_context().exit(FAILED)

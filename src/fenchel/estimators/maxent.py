@@ -1,0 +1,329 @@
+"""MaxEnt: maximum entropy models of events with named features, crossed with the labels or joint."""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel import problems
+from fenchel._sparse import as_csr
+from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.encoded import (
+    Encoded,
+    as_labels,
+    as_list,
+    encode_events,
+    encode_joint,
+    listed,
+)
+from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.features.vocabulary import Vocabulary
+from fenchel.losses import LOSSES
+from fenchel.solvers.base import Start
+
+
+def _has_probabilities(model):
+    if model.loss != "log":
+        raise AttributeError(f"a MaxEnt with loss={model.loss!r} has no probabilities; fit with loss='log'")
+    return True
+
+
+class MaxEnt(ClassifierMixin, Trained):
+    """Maximum entropy model of events with named features, with a proof of how far it is from the optimum.
+
+    p(y | x) ∝ exp(Σ_j w_j f_j(x, y)).  Minimises  C Σ_i v_i loss_i + ½‖w‖², or if sigma2 is given
+    Σ_i m_i loss_i + ‖w‖²/(2σ²); v_i is the weight of an event, m_i its share of all weight. There is no
+    intercept: where one is wanted, give each event a feature of value 1.
+
+    Two layouts of features. `fit` crosses each attribute of an event with each label: there is a weight for
+    each pair. `fit_joint` takes any f(x, y): the features of each candidate label of each event.
+
+    Parameters
+    ----------
+    sigma2 : float or None, default None
+        The variance of the Gaussian prior in huang2010's scaling, mean loss + ‖w‖²/(2σ²); C is then ignored.
+    C : float, default 1.0
+        Inverse regularisation strength, as in LogisticRegression; inf means none.
+    loss : "log" or "hinge", default "log"
+        hinge makes it a max-margin model (Crammer and Singer's), without probabilities.
+    min_count : int, default 1
+        A feature that fewer events have is left out.
+    solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
+        As in LogisticRegression. A warm start keeps the weights of all features and labels it knows by name.
+
+    Attributes
+    ----------
+    coef_ : array (labels, attributes); of a joint model (1, features)
+    classes_ : array of the labels; a joint model has none, as each event brings its own
+    vocabulary_ : Vocabulary, the names of the columns of coef_
+    layout_ : "crossed" or "joint"
+    n_iter_ : int, passes used
+    certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
+    trace_ : Trace, a row per check
+
+    Examples
+    --------
+    >>> from fenchel import MaxEnt
+    >>> events = [{"suffix": "ing", "capital": False}, {"suffix": "son", "capital": True}, ["suffix=ed"]]
+    >>> model = MaxEnt(C=10.0).fit(events, ["verb", "name", "verb"])
+    >>> model.predict([{"suffix": "ing"}, {"capital": True, "suffix": "never seen"}]).tolist()
+    ['verb', 'name']
+    """
+
+    def __init__(
+        self,
+        sigma2=None,
+        C=1.0,
+        *,
+        loss="log",
+        min_count=1,
+        solver="auto",
+        tol=1e-3,
+        max_iter=1000,
+        max_seconds=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.sigma2 = sigma2
+        self.C = C
+        self.loss = loss
+        self.min_count = min_count
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # ---- training
+
+    def fit(self, events, y, sample_weight=None):
+        """Fit the model to events whose features are crossed with the labels.
+
+        Parameters
+        ----------
+        events : iterable of events, read once
+            Each a dict name -> number, bool or string ({"tag": "NN"} is the feature "tag=NN"), or a list of
+            names, each of value 1.
+        y : list
+            Of each event the label, anything hashable; or, with the log loss, a dict label -> probability.
+        sample_weight : array (n,) or None
+            How much each event counts.
+        """
+        return self.fit_encoded(encode_events(events, y, sample_weight, min_count=self.min_count))
+
+    def fit_joint(self, candidates, y, sample_weight=None):
+        """Fit the model to events each of whose candidate labels has features of its own.
+
+        Parameters
+        ----------
+        candidates : iterable of events, read once
+            Each a dict label -> features, the features as in `fit`; or a list of features, whose labels are
+            then 0, 1, 2, ...
+        y, sample_weight : as in `fit`; a label must be one of the event's candidates.
+        """
+        return self.fit_encoded(encode_joint(candidates, y, sample_weight, min_count=self.min_count))
+
+    def fit_encoded(self, data: Encoded):
+        """Fit the model to events that are numbers already."""
+        problem = self.problem(data)
+        result = self._solve(problem, self._start(problem, data))
+        return self.set_weights(data, result.w)
+
+    def problem(self, data: Encoded):
+        """What this model minimises on the events."""
+        self._check(data)
+        settings = {"loss": self.loss, "sample_weight": data.weight, "threads": self.n_jobs}
+        settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
+        X = as_csr(data.rows)
+        if data.joint:
+            return problems.joint(X, data.candidate_targets, data.starts, **settings)
+        return problems.flat(X, data.targets, labels=data.classes.size, **settings)
+
+    def _check(self, data):
+        if data.n == 0:
+            raise ValueError("there are no events; at least one is needed")
+        if len(data.y) != data.n:
+            raise ValueError(f"{data.n} events but {len(data.y)} labels in y; they must match")
+        if len(data.vocabulary) == 0:
+            if self.min_count > 1:
+                raise ValueError(f"no feature occurs in min_count={self.min_count} events; lower min_count")
+            raise ValueError("no event has a feature; at least one is needed")
+        if self.loss in LOSSES and LOSSES[self.loss].hinge and data.soft:
+            number = next(i for i, truth in enumerate(data.y) if isinstance(truth, dict))
+            raise ValueError(
+                f"event {number}: y gives probabilities, but the hinge loss takes one label per event; "
+                f"use loss='log'"
+            )
+
+    def _start(self, problem, data):
+        """The last fit's weights, if asked for, those of features and labels that are still there."""
+        if not self.warm_start or not hasattr(self, "coef_") or self.layout_ != _layout(data):
+            return None
+        features = _places(data.vocabulary.names, self.vocabulary_.names)
+        new, old = ([0], [0]) if data.joint else (data.classes.tolist(), self.classes_.tolist())
+        labels = _places(new, old)
+        W = np.zeros((len(data.vocabulary), len(new)))
+        W[np.ix_(features[0], labels[0])] = self.coef_.T[np.ix_(features[1], labels[1])]
+        same = W.shape == self.coef_.T.shape == (features[0].size, labels[0].size)
+        return Start(W.ravel(), mu=self._last_dual(problem) if same else None)
+
+    def set_weights(self, data: Encoded, w):
+        """Make this the model of weights w, as `solve` gives them, for the events' features and labels."""
+        self.layout_, self.vocabulary_ = _layout(data), data.vocabulary
+        if data.joint:
+            vars(self).pop("classes_", None)
+        else:
+            self.classes_ = data.classes
+        self.coef_ = w.reshape(len(data.vocabulary), -1).T
+        return self
+
+    # ---- prediction
+
+    def encode(self, events, y=(), sample_weight=None) -> Encoded:
+        """Events as this model's numbers; features it does not know are left out."""
+        check_is_fitted(self)
+        if isinstance(events, Encoded):
+            return events
+        encoder = encode_joint if self.layout_ == "joint" else encode_events
+        try:
+            return encoder(events, y, sample_weight, vocabulary=self.vocabulary_)
+        except TypeError as error:
+            wanted = "candidates, as fit_joint" if self.layout_ == "joint" else "features, as fit"
+            raise TypeError(f"{error}; the model takes each event's {wanted} did") from None
+
+    def _scores(self, data):
+        """(n, K), or of candidates (M,)."""
+        scores = as_csr(data.rows) @ self.coef_.T
+        return scores.ravel() if data.joint else scores
+
+    def predict(self, events):
+        """The label of highest score of each event, (n,); of a joint model, among its candidates."""
+        data = self.encode(events)
+        scores = self._scores(data)
+        if not data.joint:
+            return self.classes_[scores.argmax(axis=1)]
+        places = data.first_of_each(scores).tolist() if data.n else []
+        return as_labels([labels[k] for labels, k in zip(data.candidates, places, strict=True)])
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, events):
+        """Logarithms of `predict_proba`, exact where probabilities underflow."""
+        data = self.encode(events)
+        scores = self._scores(data)
+        if not data.joint:
+            return log_softmax(scores, axis=1)
+        bounds = data.starts.tolist()
+        slices = (scores[a:b] for a, b in pairwise(bounds))
+        return [
+            dict(zip(labels, log_softmax(s).tolist(), strict=True))
+            for labels, s in zip(data.candidates, slices, strict=True)
+        ]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, events):
+        """Probabilities (n, K) of classes_; of a joint model a list of dicts label -> probability."""
+        logarithms = self.predict_log_proba(events)
+        if isinstance(logarithms, np.ndarray):
+            return np.exp(logarithms)
+        return [{label: float(np.exp(p)) for label, p in event.items()} for event in logarithms]
+
+    def score(self, events, y, sample_weight=None):
+        """Accuracy; where the truth is soft, the probability it gives to the predicted label."""
+        predicted, y = self.predict(events).tolist(), as_list(y)
+        if len(y) != len(predicted):
+            raise ValueError(f"{len(predicted)} events but {len(y)} labels in y; they must match")
+        if not y:
+            raise ValueError("there are no events to score; at least one is needed")
+        right = [
+            truth.get(label, 0.0) if isinstance(truth, dict) else float(truth == label)
+            for truth, label in zip(y, predicted, strict=True)
+        ]
+        return float(np.average(right, weights=sample_weight))
+
+    # ---- looking inside
+
+    def explain(self, event) -> Explanation:
+        """Which feature of an event speaks for which label, and how loud: print() shows a table.
+
+        event : one event as `fit` takes it; of a joint model, its candidates as `fit_joint` takes them
+        """
+        check_is_fitted(self)
+        joint = self.layout_ == "joint"
+        data = (encode_joint if joint else encode_events)([event])
+        if joint:
+            rows = ((label, k, 0) for k, label in enumerate(data.candidates[0]))
+        else:
+            rows = ((label, 0, k) for k, label in enumerate(self.classes_.tolist()))
+        shares = {label: self._shares(data.named(row), output) for label, row, output in rows}
+        unknown = [name for name in data.vocabulary.names if name not in self.vocabulary_]
+        return Explanation.of(shares, unknown, log_loss=self.loss == "log")
+
+    def _shares(self, features, output):
+        """(name, value · weight) of the features that the model knows."""
+        known = ((name, value, self.vocabulary_.get(name)) for name, value in features)
+        return [(name, float(value * self.coef_[output, j])) for name, value, j in known if j >= 0]
+
+    def top_features(self, n=10, label=None) -> list[FeatureWeight]:
+        """The n heaviest weights, of one label or of all, as (feature, label, weight), the heaviest first."""
+        check_is_fitted(self)
+        labels = [None] if self.layout_ == "joint" else self.classes_.tolist()
+        if label is not None:
+            if label not in labels:
+                known = f"there are {listed(labels)}" if labels != [None] else "a joint model has none"
+                raise ValueError(f"label {label!r} is unknown to the model; {known}")
+            labels, weights = [label], self.coef_[[labels.index(label)]]
+        else:
+            weights = self.coef_
+        names, places = self.vocabulary_.names, np.unravel_index(heaviest(weights.ravel(), n), weights.shape)
+        found = [
+            FeatureWeight(names[j], labels[k], float(weights[k, j])) for k, j in zip(*places, strict=True)
+        ]
+        return [one for one in found if one.weight]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.dict = False, True
+        return tags
+
+    # ---- the model file
+
+    def _to_file(self):
+        facts = {"layout": self.layout_}
+        if self.layout_ == "crossed":
+            facts |= classes_to_facts(self.classes_)
+        return {"weights": self.coef_.T, **self.vocabulary_.to_arrays()}, facts
+
+    def _from_file(self, arrays, facts):
+        self.layout_ = facts["layout"]
+        self.vocabulary_ = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
+        columns = 1
+        if self.layout_ == "crossed":
+            self.classes_ = classes_from_facts(facts)
+            columns = self.classes_.size
+        elif self.layout_ != "joint":
+            raise ValueError(f"the layout is {self.layout_!r}, expected crossed or joint")
+        weights = arrays["weights"]
+        if weights.shape != (len(self.vocabulary_), columns) or weights.dtype != np.float64:
+            raise ValueError(f"weights are {weights.dtype} of shape {weights.shape}")
+        self.coef_ = weights.T
+
+
+def _layout(data):
+    return "joint" if data.joint else "crossed"
+
+
+def _places(new: list, old: list):
+    """Where the names that both lists hold stand in each: two arrays."""
+    place = {name: k for k, name in enumerate(old)}
+    both = [(k, place[name]) for k, name in enumerate(new) if name in place]
+    return tuple(np.array(both, dtype=np.int64).reshape(-1, 2).T)
