@@ -4,23 +4,35 @@ from math import exp, fsum, inf, log, log1p
 
 import numpy as np
 
-# ---- one example: its outputs are +1 with the score s and −1 with the score 0
+# ---- one example: a list of the scores of its outputs; or a number s, the score of +1, that of −1 being 0
 
 
 def outputs(s):
     """The score of every output."""
-    return [s, 0.0]
+    return [s, 0.0] if np.ndim(s) == 0 else list(s)
+
+
+def targets(y):
+    """The empirical probability of every output; a number is that of +1."""
+    return [y, 1.0 - y] if np.ndim(y) == 0 else list(y)
+
+
+def _top_and_rest(s):
+    """The largest score, and log Z less it, in full precision."""
+    *others, top = sorted(outputs(s))
+    if top == -inf:
+        return -inf, log(1 + len(others))
+    return top, log1p(fsum(exp(score - top) for score in others))
 
 
 def log_partition(s):
-    *others, top = sorted(outputs(s))
-    return top + log1p(fsum(exp(score - top) for score in others))
+    return sum(_top_and_rest(s))
 
 
 def log_marginals(s):
-    """log p of each output, exact where p underflows."""
-    small = -log_partition(-abs(s))  # the likelier output: −log(1 + e^−|s|)
-    return [small, small - abs(s)] if s > 0.0 else [small - abs(s), small]
+    """log p of each output, exact where p underflows; uniform where no output is possible."""
+    top, rest = _top_and_rest(s)
+    return [-rest if top == -inf else (score - top) - rest for score in outputs(s)]
 
 
 def marginals(s):
@@ -34,8 +46,8 @@ def argmax(scores):
 
 
 def costs(y):
-    """Hamming cost of each output against the label y ∈ {0, 1}."""
-    return [1.0 - y, y]
+    """Hamming cost of each output: 1 − its target."""
+    return [1.0 - t for t in targets(y)]
 
 
 def entropy(mu):
@@ -48,14 +60,30 @@ def kl(mu, s):
 
 
 def log_loss(s, y):
-    """log Z − ⟨s, y⟩ for y the probability of +1."""
-    return -fsum(t * q for t, q in zip((y, 1.0 - y), log_marginals(s), strict=True) if t > 0.0)
+    """log Z − ⟨s, y⟩ for y the probability of +1, or of each output."""
+    return -fsum(t * q for t, q in zip(targets(y), log_marginals(s), strict=True) if t > 0.0)
+
+
+def augmented(s, y):
+    """Score plus cost of each output."""
+    return [score + cost for score, cost in zip(outputs(s), costs(y), strict=True)]
 
 
 def hinge_loss(s, y):
     """Largest cost-augmented score less the score of the label."""
-    augmented = [score + cost for score, cost in zip(outputs(s), costs(y), strict=True)]
-    return argmax(augmented)[1] - (s if y == 1.0 else 0.0)
+    truth = fsum(t * score for t, score in zip(targets(y), outputs(s), strict=True) if t > 0.0)
+    return max(augmented(s, y)) - truth
+
+
+def hinge_gap(mu, s, y):
+    """Largest cost-augmented score less its mean under μ."""
+    scores = augmented(s, y)
+    return max(scores) - fsum(p * score for p, score in zip(mu, scores, strict=True) if p > 0.0)
+
+
+def covariance(mu):
+    """Of the indicators of the outputs: diag μ − μ μᵀ."""
+    return np.diag(mu) - np.outer(mu, mu)
 
 
 # ---- a whole problem, dense

@@ -12,17 +12,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_math", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "trace"},
+    {"_math", "_lanes", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "trace"},
     {"structures"},
-    {"design", "losses", "regularizers"},
+    {"design", "curvature", "losses", "regularizers"},
     {"problem"},
-    {"problems", "solvers", "loop"},
+    {"problems", "solvers", "loop", "paths"},
     {"estimators"},
     {"cli"},
 ]
 ANYWHERE = {"__init__", "__main__"}  # the package's own names, fetched on first use
 BESIDE = {  # rooms beside the line, and all they may import
     "io": LEVELS[0] | {"io"},
+    "features": LEVELS[0] | {"features"},
     "report": {"trace", "io", "report"},
 }
 READERS = {"estimators", "cli"}  # who may import the rooms beside the line

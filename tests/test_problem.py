@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from brute import Dense
 from fenchel import problems
-from fenchel.problem import solve_positive
+from fenchel.curvature import solve_positive
 from matrix import Case, base
 
 RNG = np.random.default_rng
@@ -40,8 +40,7 @@ def differences(function, w, step=1e-5):
 
 def feasible(case, mu):
     """μ moved to where the free offset's constraint holds."""
-    problem = case.problem()
-    return problem.structure.tilt(mu, problem.examples.y, problem.examples.mass)[1] if case.free else mu
+    return case.problem().tilt(mu)[1] if case.free else mu
 
 
 def random_mu(n, seed):
@@ -97,11 +96,13 @@ def test_hessian_product_against_differences_of_the_gradient(case):
 def test_quadratic_equals_the_dense_formula_and_the_hessian_product(case):
     problem, dense = case.problem(), case.dense()
     now = problem.evaluate(RNG(6).normal(size=problem.dim))
-    weights = problem.examples.mass * problem.structure.covariance(now.mu)
+    mu = problem.marginals_at(now)
+    weights = problem.examples.mass * mu[:, 0] * mu[:, 1]
     X = dense.X - (weights @ dense.X / weights.sum() if case.free else 0.0)
     matrix = problem.quadratic(weights)
     np.testing.assert_allclose(matrix, (X.T * weights) @ X + case.lam * np.eye(problem.dim), atol=1e-14)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-16)
+    np.testing.assert_array_equal(problem.hessian(now), matrix)
     direction = RNG(7).normal(size=problem.dim)
     np.testing.assert_allclose(matrix @ direction, problem.hessian_product(now, direction), atol=1e-13)
 
@@ -135,7 +136,7 @@ def test_weak_duality_for_random_points(case, seed):
 def test_strong_duality_at_the_optimum(case):
     dense = case.dense()
     best, w, b = dense.optimum()
-    mu = case.problem().structure.marginals(dense.X @ w + b)
+    mu = case.problem().marginals(dense.X @ w + b)
     assert dense.dual(mu) == pytest.approx(best, rel=1e-9)
 
 
@@ -159,7 +160,7 @@ def test_primal_point_gap_computed_two_ways_agrees(case):
     problem, dense = case.problem(), case.dense()
     w = RNG(8).normal(size=problem.dim)
     point = problem.primal_point(w)
-    mu = problem.structure.marginals(dense.X @ w + point.b)
+    mu = problem.marginals(dense.X @ w + point.b)
     assert point.gap == pytest.approx(dense.primal(w, point.b) - dense.dual(mu), rel=1e-9)
     assert point.dual == pytest.approx(dense.dual(mu), rel=1e-9, abs=1e-12)
     assert point.gradient_norm == pytest.approx(np.linalg.norm(dense.gradient(w, point.b)[0]))

@@ -113,6 +113,19 @@ def test_row_kernels_against_dense_arithmetic(rows):
     np.testing.assert_allclose(_sparse.row_sums(rows), DENSE.sum(axis=1))
 
 
+def test_matrix_kernels_against_dense_arithmetic(rows):
+    """W and the sums over outcomes as one array, row by row."""
+    W, R = np.arange(8.0).reshape(4, 2) - 3.0, np.array([[0.5, 1.0], [2.0, 3.0], [-1.0, 0.0], [0.0, 4.0]])
+    out = np.full((4, 2), 7.0)
+    _sparse.dot_rows_matrix(rows, 0, 3, W.ravel(), out)
+    np.testing.assert_allclose(out, np.vstack([DENSE[:3] @ W, [[7.0, 7.0]]]), rtol=1e-15)
+    moved = W.copy()
+    _sparse.add_rows_matrix(rows, 1, 4, R, moved.reshape(-1))
+    np.testing.assert_allclose(moved, W + DENSE[1:].T @ R[1:])
+    products = [[_sparse.row_product(rows, i, j) for j in range(4)] for i in range(4)]
+    np.testing.assert_allclose(products, DENSE @ DENSE.T, rtol=1e-15)
+
+
 def test_kernels_equal_their_python_functions():
     rows = _sparse.as_rows(DENSE)
     # NumPy's unsigned scalars do not index a range; plain integers stand in for them.
@@ -131,7 +144,7 @@ def test_kernels_equal_their_python_functions():
 def test_the_gram_matrix_is_the_same_both_ways(density):
     X = sp.random(40, 30, density=density, format="csr", random_state=np.random.default_rng(0))
     weights = np.random.default_rng(1).uniform(size=40)
-    design = Design(_sparse.as_rows(X), np.full(40, 1 / 40), centred=False)
+    design = Design(_sparse.as_rows(X), None, None)
     expected = X.toarray().T @ (weights[:, None] * X.toarray())
     out = np.zeros((30, 30))
     _sparse.weighted_gram(design.rows, 0, 40, weights, out)
@@ -157,13 +170,26 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
     X = sp.random(101, 30, density=0.2, format="csr", random_state=np.random.default_rng(3))
     rng = np.random.default_rng(4)
     w, r, mass = rng.normal(size=30), rng.uniform(size=101), np.full(101, 1 / 101)
-    one, two = (Design(_sparse.as_rows(X), mass, centred=True, threads=k) for k in (1, 2))
+    one, two = (Design(_sparse.as_rows(X), mass, None, threads=k) for k in (1, 2))
     np.testing.assert_array_equal(one.scores(w), two.scores(w))
     np.testing.assert_array_equal(one.adjoint(r), two.adjoint(r))
     np.testing.assert_array_equal(one.gram(r), two.gram(r))
     np.testing.assert_allclose(two.scores(w), X @ w, atol=1e-13)
     np.testing.assert_allclose(two.adjoint(r), X.T @ r, atol=1e-13)
     np.testing.assert_allclose(two.gram(r), (X.T @ sp.diags(r) @ X).toarray(), atol=1e-13)
+
+
+def test_the_number_of_threads_changes_no_bit_of_several_outputs(monkeypatch):
+    monkeypatch.setattr("fenchel.design.LARGE", 1)
+    X = sp.random(101, 30, density=0.2, format="csr", random_state=np.random.default_rng(3))
+    rng = np.random.default_rng(5)
+    W, R, mass = rng.normal(size=(30, 4)), rng.uniform(size=(101, 4)), np.full(101, 1 / 101)
+    one, two = (Design(_sparse.as_rows(X), mass, 4, threads=k) for k in (1, 2))
+    np.testing.assert_array_equal(one.scores(W.ravel()), two.scores(W.ravel()))
+    np.testing.assert_array_equal(one.adjoint(R), two.adjoint(R))
+    np.testing.assert_allclose(two.scores(W.ravel()), X @ W, atol=1e-13)
+    np.testing.assert_allclose(two.adjoint(R), (X.T @ R).ravel(), atol=1e-13)
+    np.testing.assert_allclose(two.adjoint(R[:, 0]), X.T @ R[:, 0], atol=1e-13)
 
 
 @njit

@@ -6,6 +6,11 @@ from numba import njit
 
 import brute
 from fenchel import problems
+from fenchel._sparse import as_rows
+from fenchel.data import Examples
+from fenchel.losses import LOSSES
+from fenchel.problem import Problem
+from fenchel.regularizers import L2
 from fenchel.structures import base as kernels
 from fenchel.structures.binary import Binary
 from matrix import base
@@ -13,45 +18,84 @@ from matrix import base
 SCORES = np.array([0.0, 1.0, -1.0, 30.0, -30.0, 1e3, -1e3])
 TARGETS = np.array([0.0, 1.0, 0.5, 0.25, 1e-9])
 GRID = [(s, y) for s in SCORES for y in TARGETS]
-structure = Binary()
+MU = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1e-300, 1.0], [0.3, 0.7]])
 
 
 def column(k):
     return np.array([pair[k] for pair in GRID])
 
 
+def of_targets(y, loss="log", mass=None, free=False, features=None):
+    """A problem of examples with these targets and one feature, by default of zeros; no regulariser."""
+    features = np.zeros(len(y)) if features is None else np.asarray(features)
+    mass = np.ones(len(y)) if mass is None else mass
+    examples = Examples(as_rows(features[:, None]), np.asarray(y, dtype=float), mass)
+    return Problem(examples, Binary(), LOSSES[loss], L2(0.0), free)
+
+
+def losses_of(scores, y, loss="log"):
+    """(n,) the losses, each the value of a problem of its own: its score the one feature, of weight one."""
+    of_one = (of_targets([t], loss, features=[s]) for s, t in zip(scores, y, strict=True))
+    return [problem.value_at(np.ones(1))[0] for problem in of_one]
+
+
+def concaves_of(y, mu, loss="log"):
+    """(n,) H(μ_i), by a problem for each."""
+    return [of_targets([t], loss).concave(pair[None]) for t, pair in zip(y, mu, strict=True)]
+
+
 def test_marginals_against_enumeration():
     expected = np.array([brute.marginals(s) for s in SCORES])
-    np.testing.assert_allclose(structure.marginals(SCORES), expected, rtol=1e-12, atol=1e-320)
+    found = of_targets(np.zeros(SCORES.size)).marginals(SCORES)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-320)
 
 
 def test_log_losses_against_enumeration_with_soft_targets():
     expected = [brute.log_loss(s, y) for s, y in GRID]
-    np.testing.assert_allclose(structure.log_losses(column(0), column(1)), expected, rtol=1e-13)
+    np.testing.assert_allclose(losses_of(column(0), column(1)), expected, rtol=1e-13)
 
 
 def test_hinge_losses_against_enumeration():
     for y in (0.0, 1.0):
         expected = [brute.hinge_loss(s, y) for s in SCORES]
-        np.testing.assert_allclose(structure.hinge_losses(SCORES, np.full(SCORES.size, y)), expected)
+        found = losses_of(SCORES, np.full(SCORES.size, y), "hinge")
+        np.testing.assert_allclose(found, expected)
+
+
+def test_the_value_of_a_problem_is_the_weighted_sum_of_the_losses():
+    mass = np.random.default_rng(0).uniform(size=len(GRID))
+    problem = of_targets(column(1), mass=mass, features=column(0))
+    expected = mass @ [brute.log_loss(s, y) for s, y in GRID]
+    assert problem.value_at(np.ones(1))[0] == pytest.approx(expected, rel=1e-13)
+    assert problem.evaluate(np.ones(1)).value == pytest.approx(expected, rel=1e-13)
 
 
 def test_entropies_costs_and_residuals_against_enumeration():
-    mu = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1e-300, 1.0], [0.3, 0.7]])
-    np.testing.assert_allclose(structure.entropies(mu), [brute.entropy(pair) for pair in mu], rtol=1e-14)
+    found = concaves_of(np.zeros(5), MU)
+    np.testing.assert_allclose(found, [brute.entropy(pair) for pair in MU], rtol=1e-14)
     for y in (0.0, 1.0):
-        expected = [np.dot(brute.costs(y), pair) for pair in mu]
-        np.testing.assert_allclose(structure.costs(np.full(5, y), mu), expected)
+        expected = [np.dot(brute.costs(y), pair) for pair in MU]
+        np.testing.assert_allclose(concaves_of(np.full(5, y), MU, "hinge"), expected)
     y = np.array([0.0, 1.0, 0.5, 0.25, 0.3])
-    np.testing.assert_allclose(structure.residual(y, mu), y - mu[:, 0], atol=1e-16)
-    np.testing.assert_allclose(structure.covariance(mu), mu[:, 0] - mu[:, 0] ** 2, atol=1e-16)
+    delta, t = np.empty((5, 2)), np.empty((5, 2))
+    residuals_and_covariances(of_targets(y).blocks, MU, np.array([1.0, 0.0]), delta, t)
+    np.testing.assert_allclose(delta, np.column_stack([y, 1.0 - y]) - MU, atol=1e-16)
+    np.testing.assert_allclose(t, [brute.covariance(pair)[0] for pair in MU], atol=1e-16)
+
+
+@njit
+def residuals_and_covariances(blocks, mu, s, delta, t):
+    for i in range(blocks.mass.size):
+        kernels.block_residual(blocks, i, mu[i], delta[i])
+        kernels.block_covariance(blocks, i, mu[i], s, t[i])
 
 
 def check_kl(scores):
     for p in (0.0, 1e-300, 1e-3, 0.5, 0.9, 1.0):
         mu = np.tile([p, 1.0 - p], (scores.size, 1))
         expected = [brute.kl([p, 1.0 - p], s) for s in scores]
-        np.testing.assert_allclose(structure.kl(mu, scores), expected, rtol=1e-10, atol=1e-15)
+        found = of_targets(np.zeros(scores.size)).block_gaps(mu, scores)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
 
 
 def test_kl_against_enumeration():
@@ -66,11 +110,8 @@ def test_kl_where_marginals_are_subnormal_against_enumeration():
 def test_hinge_gaps_against_enumeration(p):
     mu = np.tile([p, 1.0 - p], (SCORES.size, 1))
     for y in (0.0, 1.0):
-        expected = []
-        for s in SCORES:
-            augmented = [a + c for a, c in zip(brute.outputs(s), brute.costs(y), strict=True)]
-            expected.append(brute.argmax(augmented)[1] - np.dot(augmented, [p, 1.0 - p]))
-        gaps = structure.hinge_gaps(SCORES, np.full(SCORES.size, y), mu)
+        expected = [brute.hinge_gap([p, 1.0 - p], s, y) for s in SCORES]
+        gaps = of_targets(np.full(SCORES.size, y), "hinge").block_gaps(mu, SCORES)
         np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
@@ -78,12 +119,12 @@ def test_marginals_are_the_derivative_of_the_log_partition():
     for s in SCORES:
         h = 1e-5 * max(1.0, abs(s))
         slope = (brute.log_partition(s + h) - brute.log_partition(s - h)) / (2 * h)
-        assert structure.marginals(np.array([s]))[0, 0] == pytest.approx(slope, rel=1e-4, abs=1e-9)
+        assert of_targets([0.0]).marginals(np.array([s]))[0, 0] == pytest.approx(slope, rel=1e-4, abs=1e-9)
 
 
-def balance(scores, y, mass, b):
+def balance(problem, scores, b):
     """Σ m_i (σ(s_i + b) − y_i)."""
-    return mass @ (structure.marginals(scores + b)[:, 0] - y)
+    return problem.examples.mass @ (problem.marginals(scores + b)[:, 0] - problem.examples.y)
 
 
 def check_offset(shift, spread, rare):
@@ -91,11 +132,12 @@ def check_offset(shift, spread, rare):
     scores = shift + spread * rng.normal(size=50)
     y = (rng.uniform(size=50) < 0.5).astype(float)
     mass = np.where(y == 1.0, rare, 1.0)
-    mass /= mass.sum()
+    problem = of_targets(y, mass=mass / mass.sum(), free=True)
     for start in (0.0, -shift, 20.0):
-        b = structure.offset(scores, y, mass, start)
+        b = problem.structure.offset(problem.blocks, scores, start)
+        assert b == problem.offset(scores, start)
         # The best b is known to an ulp of its size, and the balance no better than that.
-        assert abs(balance(scores, y, mass, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
+        assert abs(balance(problem, scores, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 100.0])
@@ -120,14 +162,28 @@ def test_tilting_makes_mu_feasible_and_keeps_a_feasible_one():
     rng = np.random.default_rng(1)
     p = rng.uniform(size=20)
     mu, y, mass = np.column_stack([p, 1.0 - p]), (rng.uniform(size=20) < 0.3).astype(float), np.full(20, 0.05)
-    delta, tilted = structure.tilt(mu, y, mass)
+    problem = of_targets(y, mass=mass, free=True)
+    delta, tilted = problem.tilt(mu)
     assert abs(mass @ (y - tilted[:, 0])) <= 1e-14
     np.testing.assert_allclose(tilted[:, 0] / tilted[:, 1], np.exp(delta) * mu[:, 0] / mu[:, 1])
-    again, same = structure.tilt(tilted, y, mass)
+    again, same = problem.tilt(tilted)
     assert abs(again) <= 1e-12
     np.testing.assert_allclose(same, tilted, rtol=1e-11)
-    _, border = structure.tilt(np.column_stack([y, 1.0 - y]), y, mass)
+    _, border = problem.tilt(problem.near_target(0.0))
     assert np.isfinite(border).all() and abs(mass @ (y - border[:, 0])) <= 1e-14
+
+
+def test_without_a_free_offset_nothing_is_tilted():
+    mu = np.column_stack([[0.2, 0.9], [0.8, 0.1]])
+    delta, same = of_targets([0.0, 1.0]).tilt(mu)
+    assert delta == 0.0
+    np.testing.assert_allclose(same, mu, rtol=1e-14)
+
+
+def test_near_the_target_is_a_mixture_with_the_uniform_distribution():
+    """lepriol2018 (21)."""
+    mu = of_targets([0.0, 1.0, 0.25]).near_target(0.1)
+    np.testing.assert_allclose(mu, [[0.05, 0.95], [0.95, 0.05], [0.275, 0.725]], rtol=1e-15)
 
 
 # ---- block kernels, from Python and from compiled code
@@ -145,13 +201,13 @@ def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u, f
     kernels.block_scores(blocks, i, v, s)
     kernels.block_target(blocks, i, y)
     kernels.block_cost(blocks, i, cost)
-    log_z = kernels.block_marginals(blocks, i, s, marginals)
+    loss = kernels.block_marginals(blocks, i, s, marginals)
     top = kernels.block_argmax(blocks, i, s, argmax)
     kernels.block_move(blocks, i, 0.7, delta, s, moved)
     kernels.block_add(blocks, i, 0.7, delta, u)
     kernels.block_add_free(blocks, i, 0.7, delta, free)
     return (
-        log_z,
+        loss,
         top,
         kernels.block_squared_norm(blocks, i, delta),
         kernels.block_radius(blocks, i),
@@ -167,7 +223,7 @@ def test_block_kernels_equal_the_batch_methods(problem):
     w, b = rng.normal(size=problem.dim), 0.3 if problem.free else 0.0
     v, d = problem.design.augment(w, b), problem.dim
     scores = problem.design.scores(w) + b
-    X = problem.design.rows
+    X, batch = problem.design.rows, problem.marginals(scores)
     for i in range(problem.n):
         p = rng.uniform(0.05, 0.95)
         mu, delta = np.array([p, 1.0 - p]), np.array([0.1, -0.1])
@@ -186,14 +242,14 @@ def test_block_kernels_equal_the_batch_methods(problem):
             np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-14)
 
         s, y, cost, marginals, argmax, moved, u, free = buffers[0]
-        log_z, top, squared, radius, entropy, kl, slopes = results[0]
+        loss, top, squared, radius, entropy, kl, slopes = results[0]
         row = np.zeros(d)
         from_rows(X, i, row)
         np.testing.assert_allclose(s, [scores[i], 0.0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(y, [problem.examples.y[i], 1.0 - problem.examples.y[i]])
         np.testing.assert_allclose(cost, y[::-1])
-        np.testing.assert_allclose(marginals, problem.structure.marginals(scores[i : i + 1])[0], rtol=1e-11)
-        assert log_z == pytest.approx(brute.log_partition(scores[i]), rel=1e-12)
+        np.testing.assert_allclose(marginals, batch[i], rtol=1e-11)
+        assert loss == pytest.approx(brute.log_loss(scores[i], y[0]), rel=1e-12)
         assert top == pytest.approx(max(scores[i], 0.0))
         np.testing.assert_array_equal(argmax, [1.0, 0.0] if scores[i] > 0.0 else [0.0, 1.0])
         features = row - problem.design.centre

@@ -11,11 +11,13 @@ from numba import njit
 # plain fastmath turned log-sum-exp of all −∞ into nan and made isnan always false.
 REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
+# A kernel that says nothing of fastmath takes it over from whoever is compiled first: hence False below.
+
 # The smallest probability a dual variable may take: its logarithm and its reciprocal are finite.
 TINY = 1e-300
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def log1pexp(s):
     """log(1 + eˢ) without overflow, exact to rounding at s = ±1e3."""
     if s > 0.0:
@@ -23,7 +25,7 @@ def log1pexp(s):
     return log1p(exp(s))
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def sigmoid_pair(s):
     """(σ(s), σ(−s)), each with full relative accuracy: neither is one minus the other."""
     if s > 0.0:
@@ -33,19 +35,25 @@ def sigmoid_pair(s):
     return e / (1.0 + e), 1.0 / (1.0 + e)
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def sigmoid(s):
     """σ(s) = 1 / (1 + e⁻ˢ)."""
     return sigmoid_pair(s)[0]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
+def ordered(a, b, c):
+    """(a − b) + c in this order, also where the caller may reorder its sums."""
+    return (a - b) + c
+
+
+@njit(cache=True, fastmath=False)
 def xlogx(p):
     """p log p, and 0 at p = 0."""
     return p * log(p) if p > 0.0 else 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def kl_term(mu, nu):
     """μ log(μ/ν) − μ + ν ≥ 0, the contribution of one outcome to KL(μ ‖ ν); ν = 0 < μ gives ∞.
 
@@ -62,14 +70,14 @@ def kl_term(mu, nu):
     return mu * (log(mu) - log(nu)) - mu + nu
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def kl_pair(p, q, s):
     """KL((p, q) ‖ (σ(s), σ(−s))), also where σ underflows: its logarithm is −log(1 + e⁻ˢ)."""
     nu_p, nu_q = sigmoid_pair(s)
     return _kl_term_or_log(p, nu_p, -s) + _kl_term_or_log(q, nu_q, s)
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def _kl_term_or_log(mu, nu, s):
     """kl_term(mu, nu) for ν = σ(−s), by its logarithm where ν has lost its digits."""
     if nu > TINY or mu <= 0.0:
@@ -77,7 +85,7 @@ def _kl_term_or_log(mu, nu, s):
     return max(mu * (log(mu) + log1pexp(s) - 1.0) + nu, 0.0)
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def solve_exponential(c, expected, rate, lam):
     """Root z of  expected·e^(rate z) + lam z = c  (increasing and convex in z), by Newton.
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from fenchel._math import ordered
 from fenchel.structures import base
 
 
@@ -75,7 +76,7 @@ def _hinge_oracle(loss, blocks, i, s, nu):
             truth += nu[j] * s[j]
     base.block_cost(blocks, i, nu)
     for j in range(base.block_length(blocks, i)):
-        s[j] = (s[j] - truth) + nu[j]
+        s[j] = ordered(s[j], truth, nu[j])
     return max(base.block_argmax(blocks, i, s, nu), 0.0)
 
 

@@ -7,7 +7,7 @@ distribution over several (soft labels, merged contexts).
 import numpy as np
 from numba import njit
 
-from fenchel._math import TINY
+from fenchel._math import TINY, ordered
 from fenchel.structures import base
 from fenchel.structures.flat import CrossedBlocks, settle, softmax
 
@@ -44,13 +44,25 @@ class Crossed:
         return np.log(np.maximum(mu, TINY))
 
     def offset(self, blocks, scores, b=0.0):
-        """The free b (K,), mean zero, that minimises the log loss at fixed scores: Σ m_i (y_i − μ_i) = 0."""
-        b = np.broadcast_to(np.asarray(b, dtype=float), (self.size,)) - np.mean(b)
-        here = _descend(blocks, scores, b)
-        if here.balanced or np.abs(here.excess).max() <= 1e-12:
-            return here.b
-        cooled = _descend(blocks, scores, _cooled_offset(blocks, scores))
-        return cooled.b if cooled.value <= here.value else here.b
+        """The free b (K,), mean zero, that minimises the log loss at fixed scores: damped Newton.
+
+        Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
+        scores divided by T, which are close, and T goes to one by halves.
+        """
+        b = np.broadcast_to(np.asarray(b, dtype=float), (self.size,))
+        b, balanced = _balance(blocks, scores, b - b.mean(), steps=20, halvings=10)
+        if balanced:
+            return b
+        centre = blocks.mass @ scores
+        scores = scores - centre
+        temperature = max(np.abs(scores).max(), 1.0)
+        b = np.zeros(self.size)
+        while temperature > 1.0:
+            b, _ = _balance(blocks, scores / temperature, b, enough=1e-2)
+            cooler = max(0.5 * temperature, 1.0)
+            b, temperature = b * (temperature / cooler), cooler
+        b = _balance(blocks, scores, b)[0] - centre
+        return b - b.mean()
 
     def level(self, blocks, mu, scores) -> None:
         """Subtract from the scores (n, K) what free offsets take up, so that the changes sum to zero."""
@@ -68,77 +80,38 @@ def _offset_hessian(blocks, mu):
     return np.diag(weighted.sum(axis=0)) - weighted.T @ mu
 
 
-def _descend(blocks, scores, b):
-    """The balance at the best b found by damped Newton steps from b.
-
-    Where one fails, b_k += log(target/expected share of k): iterative scaling, which never does.
-    """
-    here = _Balance(blocks, scores, b)
-    for _ in range(100):
-        if here.balanced:
+def _balance(blocks, scores, b, enough=1e-16, steps=100, halvings=60):
+    """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding."""
+    mu, scratch = np.empty_like(scores), np.empty_like(scores)
+    value, excess, scale = _unbalance(blocks, scores, b, mu)
+    for _ in range(steps):
+        if (np.abs(excess) <= enough * scale).all():
             break
-        there = _newton_step(blocks, scores, here) or _scaling_step(blocks, scores, here)
-        if there is None:  # as near as rounding allows
+        step = _newton_step(_offset_hessian(blocks, mu), excess, 4.0 * (1.0 + np.abs(scores + b).max()))
+        slope = excess @ step
+        for _ in range(halvings):
+            moved = b - step
+            moved -= moved.mean()
+            new_value, new_excess, new_scale = _unbalance(blocks, scores, moved, scratch)
+            if new_value <= value - 1e-4 * slope and slope > 1e-13 * value:
+                break
+            if slope <= 1e-9 * value and np.abs(new_excess).sum() < np.abs(excess).sum():
+                break  # the value has no digits left to tell
+            step, slope = 0.5 * step, 0.5 * slope
+        else:
             break
-        here = there
-    return here
+        b, value, excess, scale, mu, scratch = moved, new_value, new_excess, new_scale, scratch, mu
+    rounding = 1e-15 + 2.0 * np.spacing(np.abs(scores + b).max())
+    return b, bool((np.abs(excess) <= rounding).all())
 
 
-def _cooled_offset(blocks, scores):
-    """b to begin with where scores are so far apart that the loss is nearly piecewise linear.
-
-    The best b of scores/T, times T, for a temperature T that falls to one.
-    """
-    temperature = max(0.1 * float(np.ptp(scores)), 1.0)
-    b = np.zeros(scores.shape[1])
-    while temperature > 1.0:
-        b = temperature * _descend(blocks, scores / temperature, b / temperature).b
-        temperature *= 0.5
-    return b
-
-
-class _Balance:
-    """The loss at scores + b, b of mean zero, and its gradient there."""
-
-    def __init__(self, blocks, scores, b):
-        self.b = b - b.mean()
-        self.mu = np.empty((blocks.mass.size, b.size))
-        self.value, self.excess, self.scale = _unbalance(blocks, scores, self.b, self.mu)
-
-    @property
-    def balanced(self) -> bool:
-        return bool((np.abs(self.excess) <= 1e-16 * self.scale).all())
-
-    def better_than(self, other, slope=0.0) -> bool:
-        """Less loss by a part of the slope; where that is lost to rounding, much less of a gradient."""
-        if self.value <= other.value - 1e-4 * slope and self.value < other.value:
-            return True
-        flat = self.value <= other.value * (1.0 + 1e-15)
-        return bool(flat and np.abs(self.excess).max() < 0.5 * np.abs(other.excess).max())
-
-
-def _newton_step(blocks, scores, here):
-    """The balance after a Newton step, halved until the loss decreases; None where it does not."""
-    hessian = _offset_hessian(blocks, here.mu)
-    scale = hessian.diagonal().max()
-    if not scale > TINY:
-        return None
-    step = np.linalg.pinv(hessian / scale, rcond=1e-14, hermitian=True) @ here.excess / scale
-    slope = here.excess @ step
-    for _ in range(30):
-        there = _Balance(blocks, scores, here.b - step)
-        if there.better_than(here, slope):
-            return there
-        step, slope = 0.5 * step, 0.5 * slope
-    return None
-
-
-def _scaling_step(blocks, scores, here):
-    """The balance after a step of iterative scaling; None where that changes nothing."""
-    share = blocks.mass @ here.mu
-    step = np.log(np.maximum(share - here.excess, TINY)) - np.log(np.maximum(share, TINY))
-    there = _Balance(blocks, scores, here.b + step)
-    return there if there.better_than(here) else None
+def _newton_step(hessian, excess, longest):
+    """hessian⁻¹ excess, no entry longer than allowed; where the hessian has no digits, along the gradient."""
+    values, vectors = np.linalg.eigh(hessian)
+    values = np.maximum(values, max(1e-15 * values[-1], 1e-150))
+    step = vectors @ ((vectors.T @ excess) / values)
+    step -= step.mean()
+    return step * min(1.0, longest / max(np.abs(step).max(), TINY))
 
 
 @njit(cache=True, nogil=True)
@@ -284,5 +257,5 @@ def _marginals(blocks, i, s, mu):
     top, rest = softmax(blocks.size, s, mu)
     loss = 0.0
     for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + 1]):
-        loss += blocks.targets.data[e] * ((top - s[blocks.targets.indices[e]]) + rest)
+        loss += blocks.targets.data[e] * ordered(top, s[blocks.targets.indices[e]], rest)
     return loss

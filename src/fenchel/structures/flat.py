@@ -46,7 +46,7 @@ class JointBlocks(NamedTuple):
     work: np.ndarray  # (d,) zero between kernels: where a combination of rows is added up
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=False)
 def softmax(m, s, mu):
     """μ = softmax of s[:m] (written); returns the largest score and log Z less it: no digits cancel.
 
@@ -72,7 +72,7 @@ def softmax(m, s, mu):
     return top, log1p(others)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=False)
 def kl_softmax(m, mu, s):
     """KL(μ ‖ softmax of s): a sum of terms ≥ 0, by logarithms where the softmax underflows."""
     best = 0
@@ -101,7 +101,7 @@ def kl_softmax(m, mu, s):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=False)
 def settle(m, mu, delta):
     """delta[top] = −Σ of the others, top the likeliest outcome: there y − μ would lose its digits."""
     best, others = 0, 0.0

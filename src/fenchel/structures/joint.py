@@ -7,7 +7,7 @@ starts[i] and starts[i + 1].
 import numpy as np
 
 from fenchel import _sparse
-from fenchel._math import TINY
+from fenchel._math import TINY, ordered
 from fenchel.structures import base
 from fenchel.structures.flat import JointBlocks, settle, softmax
 
@@ -174,5 +174,5 @@ def _marginals(blocks, i, s, mu):
     loss = 0.0
     for j in range(m):
         if blocks.y[begin + j] > 0.0:
-            loss += blocks.y[begin + j] * ((top - s[j]) + rest)
+            loss += blocks.y[begin + j] * ordered(top, s[j], rest)
     return loss
