@@ -8,13 +8,15 @@ Each solver first fits a handful of rows, so that imports and compilation are no
 BLAS gets one thread unless told otherwise: with two, scikit-learn's lbfgs took ten times as long on imdb.
 """
 
+import sys
 import warnings
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import datasets
 from measure import Binary, machine, reference
-from race import Rules, choose, markdown, parser, race
+from race import Rules, choose, markdown, parser, publish, race
 from rivals import RIVALS, spaced
 
 OURS = ["auto", "cd-dual", "tron", "lbfgs", "sdca", "sag", "eg", "cd-primal"]
@@ -55,25 +57,23 @@ def preamble(repeat, threads):
     )
 
 
-def measure_set(name, solvers, rules, progress):
+def measure_set(name, solvers, rules):
     """The section of one set."""
     problem = Binary(*datasets.load(name), CONSTANTS[name])
     best = reference(problem, name)
-    measured = race(problem, best, solvers, rules, lambda text: progress(f"{name}: {text}"))
+    measured = race(problem, best, solvers, rules, partial(print, f"{name}:", file=sys.stderr))
     return markdown(f"{name}, {problem}; optimum {best:.8g})", measured, RIVALS)
 
 
 def main():
     """Measure, print each set's table as soon as it is complete, and write them all."""
-    options = parser(__doc__.splitlines()[0], CONSTANTS, Path(__file__).with_name("RESULTS.md")).parse_args()
+    results = Path(__file__).with_name("RESULTS.md")
+    options = parser(__doc__.splitlines()[0], CONSTANTS, results).parse_args()
     ours = [] if options.rivals_only else [Fenchel(name) for name in OURS]
     solvers = choose(RIVALS + ours, options.solvers)
     rules = Rules(repeat=options.repeat, rounds=options.repeat, threads=options.blas_threads)
-    sections = [preamble(options.repeat, options.blas_threads)]
-    for name in options.sets:
-        sections.append(measure_set(name, solvers, rules, partial(print, flush=True)))
-        print(sections[-1] + "\n", flush=True)
-        options.output.write_text("\n\n".join(section.strip() for section in sections) + "\n")
+    sections = (measure_set(name, solvers, rules) for name in options.sets)
+    publish(chain([preamble(options.repeat, options.blas_threads)], sections), options.output)
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ SETS = {
     "imdb": ("aclImdb-train.tar.gz", _read_imdb),
     "20newsgroups": (NEWSGROUPS[1], _read_20newsgroups),
 }
-CLASSES = {"20newsgroups": newsgroups20, "mnist": mnist, "brown": brown_contexts}
+CLASSES = {"newsgroups20": newsgroups20, "mnist": mnist, "brown": brown_contexts}
 
 
 if __name__ == "__main__":

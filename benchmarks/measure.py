@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -48,11 +49,11 @@ class Binary(Problem):
         return self.C * np.logaddexp(0.0, -self.y * (self.X @ w)).sum() + 0.5 * (w @ w)
 
     def derivatives(self, w):
-        """(grad P(w), v -> Hessian times v)."""
+        """(grad P(w), v -> Hessian times v, the Hessian's diagonal)."""
         X, y, C = self.X, self.y, self.C
         p = expit(-y * (X @ w))
         d = C * p * (1.0 - p)
-        return w - C * (X.T @ (y * p)), lambda v: v + X.T @ (d * (X @ v))
+        return w - C * (X.T @ (y * p)), lambda v: v + X.T @ (d * (X @ v)), 1.0 + X.power(2).T @ d
 
 
 class Multinomial(Problem):
@@ -69,7 +70,7 @@ class Multinomial(Problem):
         return self.C * losses.sum() + 0.5 * np.vdot(W, W)
 
     def derivatives(self, W):
-        """(grad P(W), V -> Hessian times V)."""
+        """(grad P(W), V -> Hessian times V, the Hessian's diagonal)."""
         X, C = self.X, self.C
         p = softmax(X @ W, axis=1)
         residual = p.copy()
@@ -79,15 +80,18 @@ class Multinomial(Problem):
             S = X @ V
             return V + C * (X.T @ (p * (S - np.einsum("ik,ik->i", p, S)[:, None])))
 
-        return W + C * (X.T @ residual), product
+        return W + C * (X.T @ residual), product, 1.0 + C * (X.power(2).T @ (p * (1.0 - p)))
 
 
-def newton_step(g, product, forcing):
-    """Solve Hessian times step = -g to a relative residual `forcing`, by conjugate gradients."""
-    flat = LinearOperator(
-        (g.size, g.size), matvec=lambda v: product(v.reshape(g.shape)).ravel(), dtype=np.float64
-    )
-    return cg(flat, -g.ravel(), rtol=forcing, maxiter=2000)[0].reshape(g.shape)
+def newton_step(g, product, diagonal, forcing):
+    """Solve Hessian times step = -g to a relative residual `forcing`, by conjugate gradients.
+
+    Features may occur five times or a hundred thousand times: dividing by the diagonal makes up for that.
+    """
+    flat = partial(LinearOperator, (g.size, g.size), dtype=np.float64)
+    hessian = flat(matvec=lambda v: product(v.reshape(g.shape)).ravel())
+    scale = flat(matvec=lambda v: v / diagonal.ravel())
+    return cg(hessian, -g.ravel(), rtol=forcing, maxiter=2000, M=scale)[0].reshape(g.shape)
 
 
 def backtrack(problem, w, g, step):
@@ -106,20 +110,21 @@ def optimum(problem, precision=1e-13, max_iter=200):
     w = np.zeros(problem.shape)
     first = None
     for _ in range(max_iter):
-        g, product = problem.derivatives(w)
+        g, product, diagonal = problem.derivatives(w)
         norm = np.linalg.norm(g)
         first = first or norm
         value = problem.value(w)
         if 0.5 * norm**2 <= precision * value:
             return w, value
-        w = backtrack(problem, w, g, newton_step(g, product, min(0.1, np.sqrt(norm / first))))
+        step = newton_step(g, product, diagonal, min(0.1, np.sqrt(norm / first)))
+        w = backtrack(problem, w, g, step)
     raise RuntimeError(
         f"truncated Newton stopped at a gap of {0.5 * norm**2 / value:.1e}, wanted {precision:.1e}"
     )
 
 
 def reference(problem, name, precision=1e-13):
-    """The optimal value P* of set `name`, certified to a relative `precision`, kept beside the cached sets."""
+    """The optimal value P* of set `name`, proven to a relative `precision`, kept beside the cached sets."""
     path = CACHE / f"{name}-optimum-C{problem.C:g}.npz"
     if path.exists():
         return float(np.load(path)["value"])
@@ -152,8 +157,8 @@ def seconds_to(fit, excess, tolerances, targets=(1e-3, 1e-6), repeat=3, patience
 
     fit(tol) -> w; excess(w) -> (P(w) - P*) / P*; targets and tolerances run from loose to tight. A
     tolerance is tried by a single run, and repeated if that run reaches a target; the time is
-    the best of the runs, the excess the worst. The walk goes `stride` tolerances at a time, then back to those
-    left out before the first success. It ends when a single run exceeds `patience` seconds and reaches nothing.
+    the best of the runs, the excess the worst. The walk goes `stride` tolerances at a time; at the first
+    success it goes back to those left out. It ends when a run takes over `patience` seconds and still fails.
     """
     walk = _Walk(fit, excess, tolerances, repeat, patience)
     found, k = [], 0

@@ -146,7 +146,7 @@ def choose(solvers, names):
     return [solver for solver in solvers if not names or solver.name in names]
 
 
-def parser(description, sets, output):
+def parser(description, sets, output=None):
     """The command line that the benchmarks share."""
     made = argparse.ArgumentParser(description=description)
     listed = partial(str.split, sep=",")
@@ -154,6 +154,16 @@ def parser(description, sets, output):
     made.add_argument("--solvers", type=listed, default=[], help="comma separated names (default: all)")
     made.add_argument("--repeat", type=int, default=3, help="runs at the tolerance found (default: 3)")
     made.add_argument("--blas-threads", type=int, default=1, help="threads of BLAS (default: 1)")
-    made.add_argument("--output", type=Path, default=output)
+    made.add_argument("--output", type=Path, default=output, help=f"file to write (default: {output})")
     made.add_argument("--rivals-only", action="store_true", help="leave fenchel's own solvers out")
     return made
+
+
+def publish(sections, output):
+    """Print each section as soon as it is complete, and write them all to the file `output`, if any."""
+    texts = []
+    for section in sections:
+        texts.append(section.strip())
+        print(texts[-1] + "\n", flush=True)
+        if output is not None:
+            output.write_text("\n\n".join(texts) + "\n")
