@@ -39,6 +39,12 @@ def mnist():
     return _cached("mnist", lambda: _read_digits(*(_raw("mnist", member) for member in DIGITS)))
 
 
+def mnist_test():
+    """The 10,000 digits of MNIST's test set, like `mnist()`."""
+    members = (member.replace("train", "t10k") for member in DIGITS)
+    return _cached("mnist-t10k", lambda: _read_digits(*(_raw("mnist", member) for member in members)))
+
+
 def brown_contexts(n=200_000):
     """The first n tokens of the Brown corpus: binary attributes of contexts; classes are tags."""
     return _cached(f"brown-{n}", lambda: _read_contexts(_raw("brown", "brown.tar.gz"), n))

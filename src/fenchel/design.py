@@ -162,6 +162,16 @@ class Design:
             norms = np.maximum(norms - 2.0 * self.cross + self.centre_norm, 0.0)
         return norms
 
+    def geometry(self) -> dict:
+        """What the block kernels of examples, one per row, want to know of the features."""
+        return {
+            "rows": self.rows,
+            "norms": self.norms,
+            "cross": self.cross,
+            "centre_norm": self.centre_norm,
+            "n_weights": self.dim,
+        }
+
     def along_centre(self, w: np.ndarray) -> np.ndarray:
         """x̄ · W, (K,)."""
         return self.centre @ w[: self.dim].reshape(self.n_columns, self.outputs)

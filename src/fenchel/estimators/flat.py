@@ -64,23 +64,33 @@ class LinearClassifier(ClassifierMixin, Trained):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
         classes, codes = self._encode(y)
-        weight = self._weights(sample_weight, X, y, classes)
-        few, kind = classes.size == 2, {} if classes.size == 2 else {"labels": classes.size}
-        problem = (problems.binary if few else problems.flat)(
-            X,
-            codes,
-            **kind,
-            loss=self.loss,
-            fit_intercept=self.fit_intercept,
-            intercept_scaling=self.intercept_scaling,
-            sample_weight=weight,
-            threads=self.n_jobs,
-            C=self.C,
-        )
-        result = self._solve(problem, self._start(problem, classes))
+        problem = self._problem(X, codes, classes, self._weights(sample_weight, X, y, classes))
+        start = self._start(problem, classes)
         self.classes_ = classes
+        result = self._solve(problem, start)
         self._keep(result.w, result.b)
         return self
+
+    def _problem(self, X, codes, classes, weight):
+        """One weight vector for two classes, one for each of more."""
+        settings = {
+            "loss": self.loss,
+            "fit_intercept": self.fit_intercept,
+            "intercept_scaling": self.intercept_scaling,
+            "sample_weight": weight,
+            "threads": self.n_jobs,
+            "C": self.C,
+        }
+        if classes.size == 2:
+            return problems.binary(X, codes, **settings)
+        if weight is not None:
+            shares = np.bincount(codes, weights=weight, minlength=classes.size)
+            if not shares.all():
+                raise ValueError(
+                    f"the class {classes[np.argmin(shares)]!r} has no examples of positive weight; "
+                    f"leave its rows out"
+                )
+        return problems.flat(X, codes, labels=classes.size, **settings)
 
     def _encode(self, y):
         """Sorted classes, and the number of each y among them."""

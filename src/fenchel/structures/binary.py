@@ -42,16 +42,7 @@ class Binary:
     def blocks(self, examples, design, lam, n_free) -> BinaryBlocks:
         """The arrays of a problem."""
         return BinaryBlocks(
-            rows=design.rows,
-            y=examples.y,
-            mass=examples.mass,
-            norms=design.norms,
-            cross=design.cross,
-            centre_norm=design.centre_norm,
-            lam=lam,
-            size=self.size,
-            n_weights=design.dim,
-            n_free=n_free,
+            y=examples.y, mass=examples.mass, lam=lam, size=self.size, n_free=n_free, **design.geometry()
         )
 
     def shape(self, examples):

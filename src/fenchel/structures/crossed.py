@@ -23,16 +23,12 @@ class Crossed:
     def blocks(self, examples, design, lam, n_free) -> CrossedBlocks:
         """The arrays of a problem."""
         return CrossedBlocks(
-            rows=design.rows,
             targets=examples.y,
             mass=examples.mass,
-            norms=design.norms,
-            cross=design.cross,
-            centre_norm=design.centre_norm,
             lam=lam,
             size=self.size,
-            n_weights=design.dim,
             n_free=n_free,
+            **design.geometry(),
         )
 
     def shape(self, examples):
