@@ -63,7 +63,8 @@ def fenchel_gis(X, y, iterations):
         problem = problems.joint(F, y, starts, C=math.inf, merge=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return solve(problem, "gis", tol=0.0, max_passes=iterations).w
+            # The first pass looks at the start, the others each at where an iteration led.
+            return solve(problem, "gis", tol=0.0, max_passes=iterations + 1).w
 
     fit(1)
     seconds, w = timed(fit, iterations)

@@ -114,17 +114,15 @@ HINGE = [
 
 @pytest.mark.parametrize("solver, name", pairs(HINGE, "hinge"))
 def test_the_hinge_loss_reaches_the_optimum_of_a_quadratic_program(solver, name):
+    """The gap of Frank-Wolfe and subgradients shrinks like 1/passes: there the excess itself is asked for."""
     case, best = CASES[name], hinge_optimum(name)
-    needed = case.C <= 1.0 and solver not in HASTY
+    needed = case.C <= 1.0
     problem, tol = case.problem(loss="hinge"), PRECISION[solver]
-    if solver == "sdca" and best < 0.1:
-        tol = 1e-2  # Frank-Wolfe's gap shrinks like 1/passes, whatever the objective
     result = solve(problem, solver, tol=tol, max_passes=3e4 if needed else 200)
     assert_certified(result, problem, case.dense(hinge=True), best, accuracy=1e-8)
     if needed:
-        assert result.status is Status.CONVERGED
-    if result.status is Status.CONVERGED:
-        assert result.certificate.primal * (1.0 - tol) <= best * (1.0 + 1e-8)
+        assert result.certificate.primal <= best * (1.0 + tol)
+        assert result.status is Status.CONVERGED or solver in {"sdca", "sgd"}
 
 
 @pytest.mark.parametrize("name", [name for name in COMPARED if name in HINGE and CASES[name].C <= 1.0])
