@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fenchel import path, problems, solve, solvers
 from fenchel.trace import Status
@@ -77,7 +78,18 @@ def test_an_interrupted_path_keeps_what_it_has():
     assert result[-1].result.status is Status.INTERRUPTED
 
 
+def test_auto_is_chosen_anew_for_each_constant():
+    """Without a regulariser there is no dual: what was right for the first constant is not for the last."""
+    sparse = sp.random(60, 500, density=0.02, random_state=0, format="csr")
+    result = path(problems.flat(sparse, Y[:60], labels=3), C=[0.1, np.inf], max_passes=20)
+    assert [fit.result.trace.solver for fit in result] == ["cd-dual", "tron"]
+    with pytest.raises(ValueError, match="no dual"):
+        path(flat(), "cd-dual", C=[0.1, np.inf], after_fit=lambda fit: pytest.fail("a fit was made"))
+
+
 def test_a_path_without_a_constant_or_with_two_is_refused():
+    with pytest.raises(ValueError, match="no sequence"):
+        path(flat(), "newton", C=1.0)
     with pytest.raises(ValueError, match="exactly one kind of constant"):
         path(flat(), "newton")
     with pytest.raises(ValueError, match="exactly one kind of constant"):

@@ -36,12 +36,6 @@ def sigmoid_pair(s):
 
 
 @njit(cache=True, fastmath=False)
-def sigmoid(s):
-    """σ(s) = 1 / (1 + e⁻ˢ)."""
-    return sigmoid_pair(s)[0]
-
-
-@njit(cache=True, fastmath=False)
 def ordered(a, b, c):
     """(a − b) + c in this order, also where the caller may reorder its sums."""
     return (a - b) + c

@@ -7,7 +7,7 @@ from math import inf, isnan, nan
 import numpy as np
 
 from fenchel.constants import penalty
-from fenchel.loop import Result, as_solver, solve
+from fenchel.loop import Result, as_solver, require, solve
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
 from fenchel.trace import Status
@@ -63,6 +63,7 @@ def path(
     tol: float = 1e-3,
     max_passes: float = 1000.0,
     max_seconds: float = inf,
+    seed: int = 0,
     check_every: float | None = None,
     validate: Callable[[np.ndarray, float], float] | None = None,
     callbacks: Iterable[Callable] = (),
@@ -74,22 +75,29 @@ def path(
     constants: exactly one of the names of `fenchel.constants`, with its values: C=[0.01, 0.1, 1] or
     collins_C=1000 * 0.7 ** np.arange(24). They are fitted from the strongest regulariser to the weakest;
     a dual solver keeps its dual variables from one to the next, another starts from the last weights.
-    tol, max_passes, max_seconds, check_every: for each constant, as in `solve`. validate(w, b): a score, the
-    higher the better. after_fit: called with each Fit as soon as it is made. Ctrl-C ends the path after the
-    fit it interrupts.
+    tol, max_passes, max_seconds, check_every: for each constant, as in `solve`. seed: added to the solver's
+    own. validate(w, b): a score, the higher the better. after_fit: called with each Fit as soon as it is made.
+    Ctrl-C ends the path after the fit it interrupts.
     """
     if len(constants) != 1:
         raise ValueError(f"exactly one kind of constant is needed, got {sorted(constants) or 'none'}")
     ((name, values),) = constants.items()
+    if not isinstance(values, Iterable):
+        raise ValueError(
+            f"{name}={values!r} is no sequence of constants; give a list, as {name}=[0.1, 1, 10]"
+        )
     steps = sorted(((penalty(problem.total, **{name: c}), float(c)) for c in values), reverse=True)
     if not steps:
         raise ValueError(f"{name} has no values; at least one is needed")
     limits = {"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds, "check_every": check_every}
     fits, start = [], None
+    for lam, _ in steps:  # a constant that a solver cannot train is refused before the first fit
+        weaker = problem.with_penalty(lam)
+        require(weaker, as_solver(solver, weaker))
     for k, (lam, constant) in enumerate(steps):
         problem = problem.with_penalty(lam)
-        solver = as_solver(solver, problem)
-        result = solve(problem, _reseeded(solver, k), start=start, callbacks=callbacks, **limits)
+        chosen = _reseeded(as_solver(solver, problem), seed + k)
+        result = solve(problem, chosen, start=start, callbacks=callbacks, **limits)
         score = validate(result.w, result.b) if validate else nan
         fits.append(Fit(constant, lam, result, score))
         if after_fit:

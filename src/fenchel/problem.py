@@ -142,8 +142,6 @@ class Problem:
         for name in ("design", "columns", "empirical"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
-        if "blocks" in self.__dict__:
-            other.__dict__["blocks"] = self.blocks._replace(lam=lam)
         return other
 
     def _each_part(self, task) -> list:

@@ -182,6 +182,10 @@ def _distributions(y, labels, loss) -> Rows:
     codes = np.asarray(y)
     if codes.ndim != 1:
         raise ValueError(f"y has shape {codes.shape}, expected (n,) labels or (n, K) probabilities")
+    if codes.dtype.kind not in "biuf":
+        raise ValueError("y must hold numbers 0, 1, … K − 1; the estimators take labels of any kind")
+    if labels is not None and not int(labels) >= 1:
+        raise ValueError(f"labels={labels!r} must be a positive whole number")
     whole = codes.astype(np.int64)
     if codes.size and ((whole != codes).any() or whole.min() < 0):
         raise ValueError("y must hold labels 0, 1, … K − 1, or be a matrix of probabilities")
@@ -211,7 +215,10 @@ def _soft_targets(y, labels, loss):
 
 
 def _starts(starts, candidates: int) -> np.ndarray:
-    starts = np.asarray(starts, dtype=np.int64)
+    given = np.asarray(starts)
+    if given.dtype.kind not in "iuf" or (given != given.astype(np.int64)).any():
+        raise ValueError("starts must hold whole numbers: where the candidates of each example begin")
+    starts = given.astype(np.int64)
     if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or starts[-1] != candidates:
         raise ValueError(f"starts must run from 0 to {candidates}, the number of rows of F")
     empty = np.flatnonzero(np.diff(starts) <= 0)
@@ -223,6 +230,8 @@ def _starts(starts, candidates: int) -> np.ndarray:
 def _candidate_targets(y, starts, loss):
     """(M,) probabilities of the candidates; those of an example sum to one."""
     y = np.asarray(y)
+    if y.dtype.kind not in "biuf":
+        raise ValueError("y must hold numbers: which candidate is true, or the candidates' probabilities")
     first, counts = starts[:-1].astype(np.int64), np.diff(starts.astype(np.int64))
     if y.shape == first.shape and (y.size != starts[-1] or not _is_distribution(y, first)):
         true = y.astype(np.int64)

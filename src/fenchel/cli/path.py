@@ -122,12 +122,11 @@ def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
     """Fit every constant, score it, print the table, write what is asked for, set the exit code."""
     if cv and cv > len(task.strata):
         raise Failure(f"--cv {cv} needs as many examples; there are {len(task.strata)}")
-    solver = _solver(task.problem, settings)
-    warm_up(task.small, solver)
-    fits = _fit_all(task.problem, task.validate, solver, task.constant, settings, quiet, tell=True)
+    warm_up(task.small, _solver(task.problem, settings))
+    fits = _fit_all(task.problem, task.validate, task.constant, settings, quiet, tell=True)
     scores = [[fit.score] for fit in fits]
     if cv and not _interrupted(fits):
-        scores = _cross_validate(task, solver, cv, settings, quiet)
+        scores = _cross_validate(task, cv, settings, quiet)
     best = _best(scores)
     print_table(_table(task.constant, fits, scores))
     if best is not None:
@@ -142,6 +141,7 @@ def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
 
 
 def _solver(problem, settings):
+    """One to compile with; `path` chooses anew for each constant."""
     from fenchel.estimators.base import seeded
     from fenchel.loop import as_solver, require
 
@@ -158,7 +158,7 @@ def constants(settings) -> list[float]:
     return list(dict.fromkeys(float(f"{value:.12g}") for value in values))
 
 
-def _fit_all(problem, validate, solver, constant, settings, quiet, tell=False):
+def _fit_all(problem, validate, constant, settings, quiet, tell=False):
     """The fits of all constants, from the strongest regulariser on."""
     from fenchel.paths import path as fit_path
 
@@ -168,7 +168,8 @@ def _fit_all(problem, validate, solver, constant, settings, quiet, tell=False):
     with gap_bar(settings["tol"], quiet) as callbacks:
         fits = fit_path(
             problem,
-            solver,
+            settings["solver"],
+            seed=settings["seed"],
             **solve_limits(settings),
             validate=validate,
             callbacks=callbacks,
@@ -182,12 +183,12 @@ def _interrupted(fits):
     return fits[-1].result.status is Status.INTERRUPTED
 
 
-def _cross_validate(task, solver, k, settings, quiet):
+def _cross_validate(task, k, settings, quiet):
     """Of each constant, the accuracies on the folds left out; Ctrl-C leaves those of the folds done."""
     scores = []
     for number, (train, test) in enumerate(folds(task.strata, k, settings["seed"]), start=1):
         problem, validate = task.fold(train, test)
-        fits = _fit_all(problem, validate, solver, task.constant, settings, quiet)
+        fits = _fit_all(problem, validate, task.constant, settings, quiet)
         if _interrupted(fits):
             break
         say(f"fold {number} of {k}: {sum(fit.result.certificate.passes for fit in fits):.4g} passes", quiet)

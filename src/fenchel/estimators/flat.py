@@ -86,10 +86,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         if weight is not None:
             shares = np.bincount(codes, weights=weight, minlength=classes.size)
             if not shares.all():
-                raise ValueError(
-                    f"the class {classes[np.argmin(shares)]!r} has no examples of positive weight; "
-                    f"leave its rows out"
-                )
+                name = classes.tolist()[np.argmin(shares)]
+                raise ValueError(f"the class {name!r} has no examples of positive weight; leave its rows out")
         return problems.flat(X, codes, labels=classes.size, **settings)
 
     def _encode(self, y):
@@ -101,7 +99,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size == 1:
             raise ValueError(
-                f"y holds only one class, {classes[0]!r}; {type(self).__name__} needs examples of two classes"
+                f"y holds only one class, {classes.tolist()[0]!r}; "
+                f"{type(self).__name__} needs examples of two classes"
             )
         return classes, codes
 

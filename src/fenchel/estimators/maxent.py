@@ -113,7 +113,7 @@ class MaxEnt(ClassifierMixin, Trained):
         ----------
         events : iterable of events, read once
             Each a dict name -> number, bool or string ({"tag": "NN"} is the feature "tag=NN"), or a list of
-            names, each of value 1.
+            names, each of value 1 (a repeated one adds up).
         y : list
             Of each event the label, anything hashable; or, with the log loss, a dict label -> probability.
         sample_weight : array (n,) or None

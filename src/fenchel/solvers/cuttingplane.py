@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from fenchel._memory import require_memory
 from fenchel.problem import Point
 from fenchel.solvers.base import State
 from fenchel.solvers.cddual_flat import optimise_hinge, put_block
@@ -20,6 +21,7 @@ from fenchel.structures import base
 PASSES = 100  # most passes over the working sets before they are extended again
 EXACT = 0.1  # the working sets are solved to this part of the gap; a smaller violation adds no output
 IDLE = 50  # steps after which a plane of no weight is dropped
+ROUNDING = 64.0 * np.finfo(float).eps
 
 
 @dataclass
@@ -30,6 +32,7 @@ class WorkingSets(State):
     v: np.ndarray | None = None
     working: np.ndarray | None = None
     gap: float = np.inf
+    passes_left: int = 0  # over the working sets, before they are extended again
 
 
 @dataclass
@@ -61,6 +64,9 @@ class CuttingPlane:
 
     def init(self, problem, start):
         if self.slack == "1":
+            require_memory(
+                8 * 2 * IDLE * problem.dim, f"{2 * IDLE} planes of {problem.dim} weights", "use slack='n'"
+            )
             w = start.w.copy() if start else np.zeros(problem.dim)
             nothing = np.zeros(problem.dim), 0.0  # the true outputs: loss ≥ 0
             return Planes(
@@ -71,6 +77,8 @@ class CuttingPlane:
                 alpha=np.ones(1),
                 idle=np.zeros(1, int),
             )
+        numbers = int(np.prod(problem.shape, dtype=float))
+        require_memory(9 * numbers, f"{numbers} dual variables", "use slack='1' or sgd")
         mu = problem.near_target(0.0) if start is None or start.mu is None else start.mu.copy()
         return WorkingSets(mu=mu, v=problem.augmented_of(mu), working=(mu > 0.0).astype(np.uint8))
 
@@ -84,24 +92,28 @@ class CuttingPlane:
         if self.slack == "n":
             return problem.dual_point(state.mu, problem.design.weights(state.v)[0])
         primal, b = problem.value_at(state.w)
-        dual = float(state.alpha @ state.offsets) - problem.regularizer.value(state.w)
+        penalty = problem.regularizer.value(state.w)
+        # Offsets of early planes are large and cancel: what rounding may have added is taken off.
+        size = float(state.alpha @ np.abs(state.offsets)) + penalty
+        dual = float(state.alpha @ state.offsets) - penalty - ROUNDING * size
         return Point(state.w, b, primal, dual, primal - dual)
 
     # ---- one slack per example
 
     def _extend_sets(self, problem, state):
-        n, blocks = problem.n, problem.blocks
-        least = EXACT * state.gap if np.isfinite(state.gap) else 0.0
-        state.gap = _extend(blocks, least, state.mu, state.v, state.working)
+        """One pass: over all outputs where the working sets are solved, else over the working sets."""
         self._count(problem, state)
-        order = np.arange(n)
-        for _ in range(PASSES):
-            left = _reoptimise(blocks, order, state.working, state.mu, state.v)
-            self._count(problem, state)
-            if left <= EXACT * state.gap:
-                break
-        state.v = problem.augmented_of(state.mu)
-        state.relative_gap_estimate = state.gap / max(problem.dual(state.mu), 1e-300)
+        if state.passes_left == 0:
+            least = EXACT * state.gap if np.isfinite(state.gap) else 0.0
+            state.gap = _extend(problem.blocks, least, state.mu, state.v, state.working)
+            state.relative_gap_estimate = state.gap / max(problem.dual(state.mu), 1e-300)
+            state.passes_left = PASSES
+            return
+        left = _reoptimise(problem.blocks, np.arange(problem.n), state.working, state.mu, state.v)
+        state.passes_left -= 1
+        if left <= EXACT * state.gap or state.passes_left == 0:
+            state.passes_left = 0
+            state.v = problem.augmented_of(state.mu)
 
     def _count(self, problem, state):
         state.passes += 1.0
@@ -122,7 +134,8 @@ class CuttingPlane:
         state.alpha, state.idle = np.append(state.alpha, 0.0), np.append(state.idle, 0)
         solve_simplex(state.gram / problem.lam, np.array(state.offsets), state.alpha)
         self._forget(state)
-        state.w = state.alpha @ np.array(state.gradients) / problem.lam
+        held = np.flatnonzero(state.alpha)
+        state.w = sum(state.alpha[t] * state.gradients[t] for t in held) / problem.lam
 
     def _forget(self, state):
         """Drop planes that had no weight for long; the first, loss ≥ 0, stays."""
