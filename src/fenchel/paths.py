@@ -76,7 +76,7 @@ def path(
     collins_C=1000 * 0.7 ** np.arange(24). They are fitted from the strongest regulariser to the weakest;
     a dual solver keeps its dual variables from one to the next, another starts from the last weights.
     tol, max_passes, max_seconds, check_every: for each constant, as in `solve`. seed: added to the solver's
-    own. validate(w, b): a score, the higher the better. after_fit: called with each Fit as soon as it is made.
+    own. validate(w, b): a score, the higher the better. after_fit: called with each Fit once it is made.
     Ctrl-C ends the path after the fit it interrupts.
     """
     if len(constants) != 1:
