@@ -303,7 +303,7 @@ class _Run:
         best, last = self.best, self.trace[-1]
         certificate = Certificate(
             primal=best.primal,
-            dual=nan if self.problem.lam == 0.0 else self.dual,
+            dual=nan if self.problem.lam == 0.0 else float(self.dual),
             gap=self.gap,
             gradient_norm=best.gradient_norm,
             passes=last.passes,
