@@ -4,9 +4,9 @@
         [--repeat 3] [--patience 200] [--blas-threads 1] [--output file] [--rivals-only]
 
 No intercept; a time is a whole `fit` from a SciPy CSR matrix in memory, conversions and copies included.
-MNIST too is CSR: a fifth of it is not zero, and every rival was faster on it so than as a dense array.
+MNIST too is CSR: a fifth of it is not zero, and lbfgs, saga and Cyanure were faster so than on a dense array.
 Each solver first fits a handful of rows, so that imports and compilation are not counted. BLAS gets one
-thread unless told otherwise: with two, scikit-learn's lbfgs took 15 times as long on a dense MNIST.
+thread unless told otherwise: with two, on a busy machine, lbfgs took 15 times as long on a dense MNIST.
 """
 
 import sys

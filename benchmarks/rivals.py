@@ -2,7 +2,8 @@
 
 RIVALS minimise  P(w) = C sum_i log(1 + exp(-y_i w.x_i)) + 1/2 ||w||^2  for y_i in {-1, +1}.
 MULTINOMIAL minimise  P(W) = C sum_i (log sum_k exp(x_i.w_k) - x_i.w_{y_i}) + 1/2 ||W||^2  for y_i in
-{0, ..., K - 1}; all of them came to the same optimum, to a relative 1e-8.
+{0, ..., K - 1}. On 20newsgroups all come within 1e-6 of the same optimum, and lbfgs, newton-cg and Cyanure,
+run at a tolerance of 1e-8, within 1e-9.
 
 A rival has a `name`; `tolerances`, from loose to tight, in the unit of its own stopping test;
 `skip(X)`, a reason not to run it on X, or None; and `fit(X, y, C, tol) -> w`, (d,) or (d, K), which does all
