@@ -177,7 +177,7 @@ def classes_to_facts(classes: np.ndarray) -> dict:
             kind = type(label).__name__
             raise ValueError(
                 f"the label {label!r} is a {kind}, but a model file holds labels that are str, int, float "
-                f"or bool: fit with such labels, or pickle the model"
+                f"or bool; fit with such labels, for instance str(label)"
             )
     return {"classes": labels, "classes_dtype": classes.dtype.str if classes.dtype != object else "object"}
 
