@@ -17,21 +17,26 @@ class Examples:
     y: targets. Two classes: (n,), the empirical probability of the class +1 (0, 1, or between).
        K labels: Rows of a sparse (n, K) matrix, a distribution over the labels in each.
        Candidates: (M,), the empirical probability of each, those of an example summing to one.
+       Sequences: (N,) uint32, the label of each token.
     mass: (n,) positive, summing to one: the empirical p(x_i), or normalised sample weights.
-    starts: (n + 1,) where the candidates of each example begin; None where a row is an example.
+    starts: (n + 1,) where the candidates or tokens of each example begin; None where a row is an example.
+    edges: of sequences, the attributes of the transition into each token, (N, B).
+    cost: of sequences, (N,) what a wrong label costs under the hinge loss.
     """
 
     rows: Rows
     y: np.ndarray | Rows
     mass: np.ndarray
     starts: np.ndarray | None = None
+    edges: Rows | None = None
+    cost: np.ndarray | None = None
 
     @property
     def n(self) -> int:
         return self.mass.size
 
 
-def weighted_examples(rows: Rows, y, weight=None, starts=None) -> tuple[Examples, float]:
+def weighted_examples(rows: Rows, y, weight=None, starts=None, **more) -> tuple[Examples, float]:
     """Examples from features, targets and sample weights, and the sum of the weights.
 
     Examples of weight zero are dropped first: they are no part of the objective, and a mass of zero
@@ -41,13 +46,13 @@ def weighted_examples(rows: Rows, y, weight=None, starts=None) -> tuple[Examples
     if n == 0:
         raise ValueError("X has no rows; at least one example is needed")
     if weight is None:
-        return Examples(rows, y, np.full(n, 1.0 / n), starts), float(n)
+        return Examples(rows, y, np.full(n, 1.0 / n), starts, **more), float(n)
     weight = _checked_weights(weight, n)
     largest = float(weight.max())
     mass = weight / largest  # first, so that neither sums nor quotients overflow
     share = float(mass.sum())
     mass /= share
-    examples = Examples(rows, y, mass, starts)
+    examples = Examples(rows, y, mass, starts, **more)
     if not mass.all():
         examples = _take(examples, np.flatnonzero(mass))
     return examples, largest * share
@@ -76,7 +81,9 @@ def _take(examples: Examples, keep: np.ndarray) -> Examples:
     ends = np.cumsum(counts)
     candidates = np.repeat(first - (ends - counts), counts) + np.arange(ends[-1])
     new_starts = np.concatenate([[0], ends]).astype(np.uint64)
-    return Examples(take(examples.rows, candidates), examples.y[candidates], mass, new_starts)
+    edges = None if examples.edges is None else take(examples.edges, candidates)
+    cost = None if examples.cost is None else examples.cost[candidates]
+    return Examples(take(examples.rows, candidates), examples.y[candidates], mass, new_starts, edges, cost)
 
 
 # ---- merging

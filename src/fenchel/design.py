@@ -45,13 +45,13 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: _sparse.Rows, mass: np.ndarray | None, outputs: int | None, threads=None):
-        """mass: of the rows, where features are to be centred; else None."""
+    def __init__(self, rows: _sparse.Rows, mass: np.ndarray | None, outputs: int | None, threads=None, extra=0):
+        """mass: of the rows, where features are to be centred; else None. extra: weights beside those of X."""
         self.rows = rows
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
         self.outputs = outputs or 1
-        self.dim = self.n_columns * self.outputs
+        self.dim = self.n_columns * self.outputs + extra
         self.threads = thread_count(threads)
         self.centred = mass is not None
         self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)

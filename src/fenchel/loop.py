@@ -148,25 +148,19 @@ def require_start(problem: Problem, start: Start | None) -> None:
         return
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": (problem.dim,), "mu": problem.shape}
-    for name, shape in sizes.items():
+    sizes = {"w": [(problem.dim,)], "mu": [problem.shape, problem.unrolled.shape]}
+    for name, shapes in sizes.items():
         array = getattr(start, name)
         if array is None:
             continue
-        if np.shape(array) != shape:
-            raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shape}")
+        if np.shape(array) not in shapes:
+            raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shapes[0]}")
         if not np.isfinite(array).all():
             raise ValueError(f"start.{name} contains NaN or infinity")
     if not np.isfinite(start.b).all():
         raise ValueError(f"start.b is {start.b}, not a finite number")
-    if start.mu is not None and not _are_distributions(problem, start.mu):
+    if start.mu is not None and not problem.are_distributions(start.mu):
         raise ValueError("start.mu must hold probabilities: numbers ≥ 0 that sum to 1 for each example")
-
-
-def _are_distributions(problem, mu) -> bool:
-    first = problem.examples.starts
-    sums = mu.sum(axis=1) if first is None else np.add.reduceat(mu, first[:-1].astype(np.int64))
-    return bool((mu >= 0.0).all() and (abs(sums - 1.0) <= 1e-9).all())
 
 
 class _Run:

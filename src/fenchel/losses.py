@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from fenchel._math import ordered
 from fenchel.structures import base
 
 
@@ -37,14 +36,16 @@ LOSSES = {loss.name: loss for loss in (Log(), Hinge())}
 def oracle(loss, blocks, i, s, nu):
     """ν = marginals at s, or the cost-augmented argmax as a 0/1 vector; nu written. Returns loss_i.
 
-    With the hinge loss s is written too: each score, less that of the truth, plus the cost. The difference
-    comes first, where large scores would swallow the cost.
+    With the hinge loss s is written too: the cost is added, see `block_augment`.
     """
 
 
 @base.block_kernel
-def block_gap(loss, blocks, i, s, nu, mu):
-    """KL(μ_i ‖ marginals at s), lepriol2018 (11), or ⟨s, ν − μ⟩; s and nu as `oracle` left them."""
+def block_gap(loss, blocks, i, s, nu, mu, value, entropy):
+    """KL(μ_i ‖ marginals at s), lepriol2018 (11), or ⟨s, ν − μ⟩; s and nu as `oracle` left them.
+
+    value: what `oracle` returned. entropy: H(μ_i), or nan where μ_i tells it.
+    """
 
 
 @base.block_kernel
@@ -58,8 +59,8 @@ def _log_oracle(loss, blocks, i, s, nu):
 
 
 @block_gap.implement(Log)
-def _log_gap(loss, blocks, i, s, nu, mu):
-    return base.block_kl(blocks, i, mu, s)
+def _log_gap(loss, blocks, i, s, nu, mu, value, entropy):
+    return base.block_divergence(blocks, i, mu, entropy, s, value)
 
 
 @block_concave.implement(Log)
@@ -69,19 +70,12 @@ def _log_concave(loss, blocks, i, mu, room):
 
 @oracle.implement(Hinge)
 def _hinge_oracle(loss, blocks, i, s, nu):
-    truth = 0.0
-    base.block_target(blocks, i, nu)
-    for j in range(base.block_length(blocks, i)):
-        if nu[j] > 0.0:
-            truth += nu[j] * s[j]
-    base.block_cost(blocks, i, nu)
-    for j in range(base.block_length(blocks, i)):
-        s[j] = ordered(s[j], truth, nu[j])
-    return max(base.block_argmax(blocks, i, s, nu), 0.0)
+    truth = base.block_augment(blocks, i, s, nu)
+    return max(base.block_argmax(blocks, i, s, nu) - truth, 0.0)
 
 
 @block_gap.implement(Hinge)
-def _hinge_gap(loss, blocks, i, s, nu, mu):
+def _hinge_gap(loss, blocks, i, s, nu, mu, value, entropy):
     gap = 0.0
     for j in range(base.block_length(blocks, i)):
         if nu[j] != mu[j]:  # an outcome of score −∞ and no mass counts nothing
@@ -129,18 +123,20 @@ def hinge_value_and_pull(blocks, start, stop, v, scores, pull):
 
 
 @njit(cache=True, nogil=True)
-def value_and_gap(loss, blocks, start, stop, v, scores, mu, gaps):
+def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
     """Σ m_i loss_i and Σ m_i · block gap over start ≤ i < stop; gaps (n,) written.
 
-    mu may be None: then only the value is computed.
+    mu may be None: then only the value is computed. entropies (n,): H(μ_i), or empty where mu tells.
     """
     s, nu = np.empty(blocks.size), np.empty(blocks.size)
     value, gap = 0.0, 0.0
     for i in range(start, stop):
         base.read_scores(blocks, i, v, scores, s)
-        value += blocks.mass[i] * oracle(loss, blocks, i, s, nu)
+        loss_i = oracle(loss, blocks, i, s, nu)
+        value += blocks.mass[i] * loss_i
         if mu is not None:
-            gaps[i] = block_gap(loss, blocks, i, s, nu, base.block_view(blocks, mu, i))
+            entropy = entropies[i] if entropies.size > 0 else np.nan
+            gaps[i] = block_gap(loss, blocks, i, s, nu, base.block_view(blocks, mu, i), loss_i, entropy)
             gap += blocks.mass[i] * gaps[i]
     return value, gap
 

@@ -26,6 +26,7 @@ from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2
 from fenchel.structures import base
 from fenchel.structures.binary import Binary
+from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
 
@@ -42,6 +43,8 @@ OFFERS = {
     ("binary", "hinge"): _HINGE,
     ("flat crossed", "hinge"): _HINGE | {"vertices"},
     ("flat joint", "hinge"): _HINGE | {"vertices"},
+    ("chain", "log"): frozenset({"log", "gradient", "hessian", "blocks"}),
+    ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
 }
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
@@ -83,7 +86,7 @@ class Problem:
     """
 
     examples: Examples
-    structure: Binary | Crossed | Joint
+    structure: Binary | Crossed | Joint | Chain
     loss: Log | Hinge
     regularizer: L2
     free: bool = False
@@ -118,7 +121,13 @@ class Problem:
     @cached_property
     def design(self) -> Design:
         mass = self.examples.mass if self.free else None
-        return Design(self.examples.rows, mass, self.structure.outputs, self.threads)
+        return Design(self.examples.rows, mass, self.structure.outputs, self.threads, self.structure.extra)
+
+    @cached_property
+    def unrolled(self) -> "Problem":
+        """The same problem with marginals that determine the entropy; itself for all but chains."""
+        structure = self.structure.unroll()
+        return self if structure is self.structure else replace(self, structure=structure)
 
     @cached_property
     def blocks(self):
@@ -130,6 +139,11 @@ class Problem:
     def columns(self) -> Columns:
         """The weights one by one."""
         return self.design.columns(self.examples.mass, self.structure.stride, self.examples.starts)
+
+    def are_distributions(self, mu) -> bool:
+        """Whether mu could be the marginals of all examples."""
+        problem = self if mu.shape == self.shape else self.unrolled
+        return problem.structure.are_distributions(self.examples, mu)
 
     @property
     def shape(self) -> tuple:
@@ -174,10 +188,25 @@ class Problem:
         """(v, None, 0), or, with a free offset, (no weights, scores at the best b, b)."""
         if not self.free:
             return self.design.augment(w), None, 0.0
-        scores = self.design.scores(w)
+        scores = self.scores(w)
         b = self.offset(scores, b)
         scores += b
         return NO_WEIGHTS, scores, b
+
+    def scores(self, w) -> np.ndarray:
+        """A_i w of all examples, without offset: one pass."""
+        if not self.structure.linked:
+            return self.design.scores(w)
+        scores, v = np.empty(self.shape), self.design.augment(w)
+        self._each_part(lambda start, stop: base.all_scores(self.blocks, start, stop, v, scores))
+        return scores
+
+    def _adjoint(self, scores) -> np.ndarray:
+        """Σ A_iᵀ scores_i, (d,): one pass."""
+        if not self.structure.linked:
+            return self.design.adjoint(scores)
+        pulled, _ = self._pulled(lambda start, stop, v: base.add_scores(self.blocks, start, stop, scores, v))
+        return pulled[: self.dim]
 
     def value_at(self, w, b=None):
         """P(w, b) and b; b is optimised away unless it is given."""
@@ -201,7 +230,7 @@ class Problem:
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
         if evaluation.scores is None:
-            evaluation.scores = self.design.scores(evaluation.w)
+            evaluation.scores = self.scores(evaluation.w)
         return evaluation.scores
 
     def marginals_at(self, evaluation: Evaluation) -> np.ndarray:
@@ -220,12 +249,12 @@ class Problem:
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
         """∇²P(w) · direction: one pass. With a free offset, the Hessian of min_b P (a Schur complement)."""
-        mu = self.marginals_at(evaluation)
-        scores = self.design.scores(direction)
+        at = (self.scores_at if self.structure.linked else self.marginals_at)(evaluation)
+        scores = self.scores(direction)
         if self.free:
-            self.structure.level(self.blocks, mu, scores)
-        self._each_part(lambda start, stop: base.all_covariances(self.blocks, start, stop, mu, scores))
-        return self.design.adjoint(scores) + self.lam * direction
+            self.structure.level(self.blocks, at, scores)
+        self._each_part(lambda start, stop: base.all_covariances(self.blocks, start, stop, at, scores))
+        return self._adjoint(scores) + self.lam * direction
 
     def hessian(self, evaluation: Evaluation) -> np.ndarray:
         """∇²P(w), (d, d); with a free offset, of min_b P."""
@@ -284,11 +313,12 @@ class Problem:
         self._value_and_gap(NO_WEIGHTS, scores, mu, gaps)
         return gaps
 
-    def _value_and_gap(self, v, scores, mu, gaps=None):
+    def _value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
         """Σ m_i loss_i and Σ m_i · block gap at the weights v or the scores."""
         gaps = np.empty(self.n) if gaps is None else gaps
+        shared = v, scores, mu, entropies, gaps
         parts = self._each_part(
-            lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, v, scores, mu, gaps)
+            lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)
         )
         return tuple(map(sum, zip(*parts, strict=True)))
 
@@ -305,17 +335,18 @@ class Problem:
         """The certificate at w: one pass. Log loss only."""
         return self.point_at(self.evaluate(w))
 
-    def dual_point(self, mu, w=None) -> Point:
+    def dual_point(self, mu, w=None, entropies=NO_WEIGHTS) -> Point:
         """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); one pass.
 
         The caller may hand in w(μ); where the offset is free μ is tilted first, and w(μ) is another.
+        entropies (n,): H(μ_i), where the marginals of the structure do not tell it.
         """
         if self.free:
             _, mu = self.tilt(mu)
         if self.free or w is None:
             w = self.weights_of(mu)
         v, scores, b = self._look(w)
-        value, gap = self._value_and_gap(v, scores, mu)
+        value, gap = self._value_and_gap(v, scores, mu, entropies=entropies)
         primal = value + self.regularizer.value(w)
         return Point(w, b, primal, lower_bound(primal, gap), gap)
 

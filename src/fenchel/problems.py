@@ -4,6 +4,8 @@ from fenchel import problems, solvers, solve
 result = solve(problems.binary(X, y, C=1.0), solvers.CDDual(), tol=1e-6)
 """
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -15,6 +17,7 @@ from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.structures.binary import Binary
+from fenchel.structures.chain import Chain, observed_weights
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
 
@@ -101,6 +104,95 @@ def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=N
     lam = penalty(total, **(constant or {"C": 1.0}))
     size = int(np.diff(examples.starts).max())
     return Problem(examples, Joint(size), loss, L2(lam), False, threads, total)
+
+
+def chain(
+    X,
+    y,
+    starts,
+    *,
+    loss="log",
+    labels=None,
+    edges=None,
+    transitions=True,
+    observed=False,
+    banned=None,
+    sample_weight=None,
+    token_weight=None,
+    threads=None,
+    **constant,
+) -> Problem:
+    """Sequences of labels: linear-chain conditional random fields, or max-margin Markov networks.
+
+    X: (N, A) dense or sparse, a row of attributes per token, those of a sequence one after the other.
+    y: (N,) labels 0 … K − 1. starts: (n + 1,) where the tokens of each sequence begin, from 0 to N.
+    edges: (N, B) attributes of the transition into each token, each with a weight for every pair of labels.
+    transitions: whether each pair of neighbouring labels has a weight. observed: only pairs of attribute and
+    label, and of neighbouring labels, that the data show have one. banned: (K, K) bool, pairs that cannot be.
+    token_weight: (N,) what a wrong label costs under the hinge loss; 1 unless given. Constant, sample_weight
+    (per sequence), labels and threads as in `flat`. The weights of the result are [W (A, K) | V (B, K, K) |
+    transitions (K, K)], row by row. Start, end and bias of a label are attributes that X holds.
+    """
+    loss, X = _loss(loss), _matrix(X)
+    N = X.shape[0]
+    starts, codes = _starts(starts, N), _label_codes(y, N)
+    size = int(labels) if labels is not None else int(codes.max(initial=0)) + 1
+    if codes.size and codes.max() >= size:
+        raise ValueError(f"y holds the label {codes.max()}, but labels={size} allows 0 … {size - 1}")
+    E = sp.csr_matrix((N, 0)) if edges is None else _matrix(edges)
+    _require_as_many(E, codes)
+    _require_room(X.shape[1] * size + (E.shape[1] + transitions) * size**2)
+    more = {"edges": as_rows(E), "cost": _token_costs(token_weight, N, loss)}
+    examples, total = weighted_examples(as_rows(X), codes, sample_weight, starts, **more)
+    structure = Chain(size, bool(transitions), E.shape[1], unrolled=E.shape[1] > 0)
+    structure = replace(structure, banned=_banned(banned, size, examples))
+    if observed:
+        structure = replace(structure, mask=observed_weights(structure, examples))
+    lam = penalty(total, **(constant or {"C": 1.0}))
+    return Problem(examples, structure, loss, L2(lam), False, threads, total)
+
+
+def _label_codes(y, N):
+    """(N,) uint32."""
+    codes = np.asarray(y)
+    if codes.shape != (N,):
+        raise ValueError(f"y has shape {codes.shape}, expected ({N},), one label per row of X")
+    if codes.dtype.kind not in "biuf" or (codes != codes.astype(np.int64)).any() or (codes < 0).any():
+        raise ValueError("y must hold labels 0, 1, … K − 1; the estimators take labels of any kind")
+    return codes.astype(np.uint32)
+
+
+def _token_costs(weight, N, loss):
+    if weight is None:
+        return np.ones(N)
+    if not loss.hinge:
+        raise ValueError(
+            "token_weight has a meaning only with loss='hinge', where it is the cost of a wrong label; "
+            "with the log loss weigh whole sequences by sample_weight"
+        )
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (N,):
+        raise ValueError(f"token_weight has shape {weight.shape}, expected ({N},), one per token")
+    if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+        raise ValueError("token_weight must hold finite numbers, at least 0")
+    return weight
+
+
+def _banned(banned, size, examples):
+    """(K, K) bool or None; the labels of the examples must respect it."""
+    if banned is None:
+        return None
+    banned = np.asarray(banned, dtype=bool)
+    if banned.shape != (size, size):
+        raise ValueError(f"banned has shape {banned.shape}, expected ({size}, {size})")
+    first = np.zeros(examples.y.size, bool)
+    first[examples.starts[:-1].astype(np.int64)] = True
+    pairs = banned[examples.y[:-1], examples.y[1:]] & ~first[1:]
+    if pairs.any():
+        at = int(np.argmax(pairs))
+        before, after = int(examples.y[at]), int(examples.y[at + 1])
+        raise ValueError(f"label {after} follows label {before} at row {at + 1}, but that pair is banned")
+    return banned if banned.any() else None
 
 
 def _loss(name):

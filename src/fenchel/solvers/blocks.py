@@ -36,10 +36,10 @@ class DualSolver:
 
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
         """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""
-        if start is not None and start.mu is not None:
+        if start is not None and start.mu is not None and start.mu.shape == problem.shape:
             return start.mu.copy()
         if start is not None and problem.loss.name == "log":
-            scores = problem.design.scores(start.w) + start.b
+            scores = problem.scores(start.w) + start.b
             return np.maximum(problem.marginals(scores), TINY)
         return fresh
 
@@ -59,7 +59,7 @@ class DualSolver:
         if not problem.free:
             return None
         w, b = problem.design.weights(state.v)
-        scores = problem.design.scores(w)
+        scores = problem.scores(w)
         b = problem.offset(scores, b)
         problem.design.offsets(state.v)[:] = b + problem.design.along_centre(w)
         state.passes += 1.0
@@ -72,8 +72,12 @@ class DualSolver:
         """
         if state.epochs & (state.epochs - 1) == 0:
             penalty = 0.5 * problem.lam * problem.design.squared_norm(state.v)
-            state.dual = problem.concave(state.mu) - penalty
+            state.dual = self.concave(problem, state) - penalty
         state.relative_gap_estimate = float(gap) / state.dual if state.dual > 1e-300 else np.nan
+
+    def concave(self, problem, state) -> float:
+        """Σ m_i H_i(μ_i)."""
+        return problem.concave(state.mu)
 
     def refresh(self, problem, state) -> None:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""

@@ -19,9 +19,13 @@ HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each
 
 @dataclass
 class EGState(DualState):
-    """theta: μ_i is the marginals at θ_i; rates, one per example (batch: one for all); lam of this pass."""
+    """theta: μ_i is the marginals at θ_i, of these entropies (n,); rates, one per example (batch: one for all).
+
+    lam: of this pass.
+    """
 
     theta: np.ndarray | None = None
+    entropies: np.ndarray | None = None
     rates: np.ndarray | None = None
     lam: float = 0.0
 
@@ -36,7 +40,7 @@ class EG(DualSolver):
     at `eta`, is halved until the dual increases, and grows by 5 % after (7.1). batch=True moves all at once.
     eta "search": the first of 1, ½, ¼, … with which 95 % of a tenth of the examples improve; those visits
     are counted.
-    first: θ of the true outcome at the start, the others being 0; with first=0 all begin equally likely.
+    first: by how much θ of the true outcome (of a node: its label) is ahead at the start; 0 is uniform.
     anneal: λ starts at this multiple for 5 passes, λ(1 + (anneal − 1)·0.7^(t − 5)) after t passes (7.1.1).
     """
 
@@ -60,24 +64,32 @@ class EG(DualSolver):
 
     def init(self, problem, start):
         self.reserve(problem, copies=4)
-        theta = np.empty(problem.shape)
-        fresh = np.empty_like(theta)
-        _first(problem.blocks, float(self.first), theta, fresh)
-        mu = self.first_mu(problem, start, fresh)
-        if mu is not fresh:
-            theta = np.log(np.maximum(mu, TINY))
-        rng = np.random.default_rng(self.seed)
-        state = EGState(mu=mu, v=self.first_v(problem, mu, start), rng=rng, theta=theta, lam=problem.lam)
+        theta, mu, entropies = np.empty(problem.shape), np.empty(problem.shape), np.empty(problem.n)
+        if start is None:
+            _first(problem.blocks, float(self.first), theta)
+        else:
+            theta = self._first_theta(problem, start)
+        _settle(problem.blocks, theta, mu, entropies)
+        rng, v = np.random.default_rng(self.seed), self.first_v(problem, mu, start)
+        state = EGState(mu=mu, v=v, rng=rng, theta=theta, entropies=entropies, lam=problem.lam)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
         state.rates = np.full(1 if self.batch else problem.n, eta)
         return state
+
+    def _first_theta(self, problem, start):
+        """θ whose marginals are the warm start's; of linked parts, which θ cannot be told from, its scores."""
+        if problem.structure.linked:
+            return problem.scores(start.w)
+        mu = self.first_mu(problem, start, problem.near_target(0.0))
+        return np.log(np.maximum(mu, TINY))
 
     def _search(self, problem, state):
         """The first rate of 1, ½, ¼, … that improves the dual at once for 95 % of a tenth of the examples."""
         sample = state.rng.permutation(problem.n)[: max(1, int(SAMPLE * problem.n))]
         eta = 1.0
         for _ in range(TRIALS):
-            copies = state.theta.copy(), state.mu.copy(), np.full(problem.n, eta), state.v.copy()
+            kept = state.theta, state.mu, state.entropies, np.full(problem.n, eta), state.v
+            copies = [array.copy() for array in kept]
             trials, improved, _ = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
@@ -108,12 +120,18 @@ class EG(DualSolver):
         return problem if lam == problem.lam else problem.with_penalty(lam)
 
     def point(self, problem, state):
-        return super().point(problem, state) if state.lam == problem.lam else problem.dual_point(state.mu)
+        w = problem.design.weights(state.v)[0] if state.lam == problem.lam else None
+        return problem.dual_point(state.mu, w, state.entropies)
+
+    def concave(self, problem, state):
+        if problem.loss.hinge:
+            return problem.concave(state.mu)
+        return float(problem.examples.mass @ state.entropies)
 
     def _online_step(self, problem, state):
         n = problem.n
         order = state.rng.integers(n, size=n) if self.order == "random" else np.arange(n)
-        arrays = state.theta, state.mu, state.rates, state.v
+        arrays = state.theta, state.mu, state.entropies, state.rates, state.v
         trials, _, gap = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
         state.passes += trials / n
         state.oracle_calls += trials
@@ -123,43 +141,54 @@ class EG(DualSolver):
         """Figure 1: one rate for all, halved until the dual increases."""
         loss, blocks = problem.loss, problem.blocks
         b = problem.design.offsets(state.v).copy()
-        before = self._dual_at(problem, state.mu, state.v)
-        theta, mu = np.empty_like(state.theta), np.empty_like(state.mu)
+        before = self._dual_at(problem, state.mu, state.v, state.entropies)
+        now = state.theta, state.mu, state.entropies, state.v
+        theta, mu, entropies = np.empty_like(state.theta), np.empty_like(state.mu), np.empty(problem.n)
         for _ in range(TRIALS):
-            gap = _move_all(loss, blocks, state.rates[0], state.theta, state.mu, state.v, theta, mu)
+            gap = _move_all(loss, blocks, state.rates[0], *now, theta, mu, entropies)
             v = problem.augmented_of(mu, b)
             state.passes += 1.0
             state.oracle_calls += problem.n
-            if self._dual_at(problem, mu, v) >= before:
-                state.theta, state.mu, state.v = theta, mu, v
+            if self._dual_at(problem, mu, v, entropies) >= before:
+                state.theta, state.mu, state.entropies, state.v = theta, mu, entropies, v
                 state.rates[0] *= FASTER
                 return gap
             state.rates[0] *= SLOWER
         state.stalled = True
         return gap
 
-    def _dual_at(self, problem, mu, v):
+    def _dual_at(self, problem, mu, v, entropies):
         """D(μ) as the dual solvers see it: the free offset fixed, its constraint priced."""
         b, c, _ = problem.design.parts(v)
         penalty = 0.5 * problem.lam * problem.design.squared_norm(v)
         price = float(b @ c) * problem.lam if problem.free else 0.0
-        return problem.concave(mu) - penalty - price
+        if problem.loss.hinge:
+            return problem.concave(mu) - penalty - price
+        return float(problem.examples.mass @ entropies) - penalty - price
 
 
 @njit(cache=True)
-def _first(blocks, first, theta, mu):
-    """θ_i = first · y_i and its marginals; theta, mu written."""
+def _first(blocks, first, theta):
+    """θ_i = −first · cost_i, so that the truth is ahead of other labels by `first`; theta written."""
     for i in range(blocks.mass.size):
         theta_i = base.block_view(blocks, theta, i)
-        base.block_target(blocks, i, theta_i)
+        base.block_cost(blocks, i, theta_i)
         for j in range(theta_i.size):
-            theta_i[j] *= first
-        base.block_marginals(blocks, i, theta_i, base.block_view(blocks, mu, i))
+            theta_i[j] *= -first
 
 
 @njit(cache=True, nogil=True)
-def _epoch(loss, blocks, order, most_trials, theta, mu, rates, v):
-    """Figure 3 over the given order; theta, mu, rates, v written.
+def _settle(blocks, theta, mu, entropies):
+    """Marginals at θ and their entropies; mu, entropies (n,) written."""
+    for i in range(blocks.mass.size):
+        theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
+        loss = base.block_marginals(blocks, i, theta_i, mu_i)
+        entropies[i] = base.block_entropy_at(blocks, i, theta_i, mu_i, loss)
+
+
+@njit(cache=True, nogil=True)
+def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, rates, v):
+    """Figure 3 over the given order; theta, mu, entropies, rates, v written.
 
     Returns trials made, examples whose first trial improved the dual, and the gap met.
     """
@@ -169,16 +198,17 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, rates, v):
     for i in order:
         theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
         base.block_scores(blocks, i, v, s)
-        oracle(loss, blocks, i, s, nu)
-        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i)
+        value = oracle(loss, blocks, i, s, nu)
+        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
         rate = blocks.mass[i] / blocks.lam
-        entropy = base.block_entropy(blocks, i, mu_i)
         for trial in range(most_trials):
             trials += 1
             _move(loss, rates[i], theta_i, s, moved)
-            base.block_marginals(blocks, i, moved, nu)
-            gain = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy, delta)
+            value = base.block_marginals(blocks, i, moved, nu)
+            entropy = base.block_entropy_at(blocks, i, moved, nu, value)
+            gain = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy - entropies[i], delta)
             if gain >= -1e-15 * (1.0 + abs(entropy)):
+                entropies[i] = entropy
                 at_once += 1 if trial == 0 else 0
                 for j in range(mu_i.size):
                     theta_i[j], mu_i[j] = moved[j], nu[j]
@@ -191,28 +221,30 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, rates, v):
 
 
 @njit(cache=True)
-def _gain(loss, blocks, i, rate, s, mu, nu, entropy, delta):
+def _gain(loss, blocks, i, rate, s, mu, nu, entropy_gain, delta):
     """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54); delta = ν − μ_i written."""
     gain = 0.0
     for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         gain += s[j] * delta[j]
     gain -= 0.5 * rate * base.block_squared_norm(blocks, i, delta)
-    return gain if loss.hinge else gain + base.block_entropy(blocks, i, nu) - entropy
+    return gain if loss.hinge else gain + entropy_gain
 
 
 @njit(cache=True, nogil=True)
-def _move_all(loss, blocks, rate, theta, mu, v, new_theta, new_mu):
-    """One trial of the batch update; new_theta, new_mu written. Returns the gap met."""
+def _move_all(loss, blocks, rate, theta, mu, entropies, v, new_theta, new_mu, new_entropies):
+    """One trial of the batch update; new_theta, new_mu, new_entropies written. Returns the gap met."""
     s, nu = np.empty(blocks.size), np.empty(blocks.size)
     total = 0.0
     for i in range(blocks.mass.size):
         theta_i, moved = base.block_view(blocks, theta, i), base.block_view(blocks, new_theta, i)
         base.block_scores(blocks, i, v, s)
-        oracle(loss, blocks, i, s, nu)
-        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, base.block_view(blocks, mu, i))
+        value = oracle(loss, blocks, i, s, nu)
+        mu_i, new = base.block_view(blocks, mu, i), base.block_view(blocks, new_mu, i)
+        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
         _move(loss, rate, theta_i, s, moved)
-        base.block_marginals(blocks, i, moved, base.block_view(blocks, new_mu, i))
+        value = base.block_marginals(blocks, i, moved, new)
+        new_entropies[i] = base.block_entropy_at(blocks, i, moved, new, value)
     return total
 
 

@@ -59,7 +59,7 @@ class SAG:
     def init(self, problem, start):
         w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
         if start is None and problem.free:
-            b = problem.offset(problem.design.scores(w))
+            b = problem.offset(problem.scores(w))
         n = problem.n
         lipschitz = _first_lipschitz(problem.blocks)
         memory = Memory(
@@ -213,14 +213,13 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
         pauses[i, 0] -= 1.0
         return 0
     weight = blocks.mass.size * blocks.mass[i]
-    m, y, residual = base.block_length(blocks, i), np.empty(blocks.size), np.empty(blocks.size)
-    base.block_target(blocks, i, y)
+    m, room, residual = base.block_length(blocks, i), np.empty(blocks.size), np.empty(blocks.size)
     base.block_residual(blocks, i, nu, residual)
     base.block_move(blocks, i, 1.0, residual, s, trial)
     squared = 0.0
     for j in range(m):
         squared += residual[j] * (trial[j] - s[j])
-    value = base.block_kl(blocks, i, y, s)  # the loss less the constant entropy of y, in full precision
+    value = base.block_loss(blocks, i, s, room)
     if weight * squared <= 1e-13 * value * lipschitz[i]:
         return 0
     lipschitz[i] *= 0.9 if non_uniform else 0.5 ** (1.0 / blocks.mass.size)
@@ -228,7 +227,7 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
     for _ in range(60):
         trials += 1
         base.block_move(blocks, i, weight / lipschitz[i], residual, s, trial)
-        if base.block_kl(blocks, i, y, trial) - value <= -0.5 * weight * squared / lipschitz[i]:
+        if base.block_loss(blocks, i, trial, room) - value <= -0.5 * weight * squared / lipschitz[i]:
             break
         lipschitz[i] *= 2.0
     pauses[i, 1] = min(max(2.0 * pauses[i, 1], 1.0), MOST_SKIPPED) if trials == 1 else 0.0

@@ -80,6 +80,7 @@ class SDCA(DualSolver):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
     def init(self, problem, start):
+        problem = self._seen(problem)
         self.reserve(problem, copies=2)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
@@ -100,8 +101,15 @@ class SDCA(DualSolver):
             weights *= np.sqrt(state.smoothness / problem.lam)
         return weights
 
+    def _seen(self, problem):
+        """The problem whose marginals determine what the line search asks for: the entropy, or a cost."""
+        return problem if problem.loss.hinge else problem.unrolled
+
+    def point(self, problem, state):
+        return super().point(self._seen(problem), state)
+
     def step(self, problem, state):
-        n = problem.n
+        problem, n = self._seen(problem), problem.n
         _epoch(
             problem.loss,
             problem.blocks,
@@ -123,7 +131,7 @@ class SDCA(DualSolver):
         scores = self.settle_offset(problem, state)
         self.refresh(problem, state)
         if scores is None and state.epochs % RENEWAL == 0:
-            scores = problem.design.scores(problem.design.weights(state.v)[0])
+            scores = problem.scores(problem.design.weights(state.v)[0])
             state.passes += 1.0
         if scores is not None:
             self._renew_gaps(problem, state, scores)
@@ -203,12 +211,12 @@ def _weight(sampling, mass, gap, delta, smoothness, lam):
 def _direction(loss, blocks, i, v, mu, s, nu, delta):
     """δ = ν − μ with ν the oracle's answer at w; s, nu, delta written. Returns gap and ⟨s + cost, δ⟩."""
     base.block_scores(blocks, i, v, s)
-    oracle(loss, blocks, i, s, nu)
+    value = oracle(loss, blocks, i, s, nu)
     slope = 0.0
     for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         slope += s[j] * delta[j]
-    return block_gap(loss, blocks, i, s, nu, mu), slope
+    return block_gap(loss, blocks, i, s, nu, mu, value, np.nan), slope
 
 
 @njit(cache=True)

@@ -17,7 +17,18 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from fenchel._math import REORDER
+from fenchel._math import REORDER, ordered
+
+
+class Structure:
+    """What a structure says of itself unless it knows better."""
+
+    linked = False  # scores are X w of a matrix X, and marginals determine the entropy
+    extra = 0  # weights beside those of attributes
+
+    def unroll(self) -> "Structure":
+        """A structure whose marginals determine the entropy."""
+        return self
 
 
 def block_kernel(declaration):
@@ -150,13 +161,56 @@ def block_kl(blocks, i, mu, s):
 
 
 @block_kernel
-def block_covariance(blocks, i, mu, s, t):
-    """t = (diag μ − μ μᵀ) s, the change of the marginals μ when the scores change by s; written."""
+def block_augment(blocks, i, s, room):
+    """s += cost; s and room written. Returns ⟨s, y_i⟩.
+
+    A list of outcomes takes the score of the truth off first, where large scores would swallow the cost.
+    """
+
+
+@block_kernel
+def block_loss(blocks, i, s, room):
+    """log Z(s) − ⟨s, y_i⟩ less the entropy of y_i, which is 0 but for soft targets; room written."""
+
+
+@block_kernel
+def block_entropy_at(blocks, i, theta, mu, loss):
+    """H of the marginals μ at the scores θ; loss is what `block_marginals` returned there."""
+
+
+@block_kernel
+def block_divergence(blocks, i, mu, entropy, s, loss):
+    """KL(μ_i ‖ marginals at s), never negative; loss is what `block_marginals` returned at s.
+
+    entropy: H(μ_i), for structures whose marginals alone do not tell it; nan where they do.
+    """
+
+
+@block_kernel
+def block_covariance(blocks, i, at, s, t):
+    """t = the change of the marginals when the scores change by s; written.
+
+    at: the marginals themselves, whose covariance is diag μ − μ μᵀ; of linked parts, the scores.
+    """
 
 
 @block_kernel
 def block_entropy_slopes(blocks, i, mu, delta, gamma):
     """First and second derivative of γ ↦ H(μ_i + γ δ_i)."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def augment_list(blocks, i, s, room):
+    """`block_augment` of a list of outcomes: the score of the truth becomes 0; s, room written."""
+    truth = 0.0
+    block_target(blocks, i, room)
+    for j in range(block_length(blocks, i)):
+        if room[j] > 0.0:
+            truth += room[j] * s[j]
+    block_cost(blocks, i, room)
+    for j in range(block_length(blocks, i)):
+        s[j] = ordered(s[j], truth, room[j])
+    return 0.0
 
 
 # ---- loops over examples, the same for every structure: these can be split among threads
@@ -181,14 +235,34 @@ def all_marginals(blocks, start, stop, v, scores, mu):
 
 
 @njit(cache=True, nogil=True)
+def all_scores(blocks, start, stop, v, scores):
+    """A_i w for start ≤ i < stop; scores written."""
+    s = np.empty(blocks.size)
+    for i in range(start, stop):
+        block_scores(blocks, i, v, s)
+        block_write(blocks, i, s, scores)
+
+
+@njit(cache=True, nogil=True)
+def add_scores(blocks, start, stop, scores, v):
+    """v += Σ A_iᵀ scores_i over start ≤ i < stop; v written."""
+    s = np.empty(blocks.size)
+    for i in range(start, stop):
+        block_read(blocks, scores, i, s)
+        block_add(blocks, i, 1.0, s, v)
+
+
+@njit(cache=True, nogil=True)
 def all_targets(blocks, epsilon, mu):
-    """μ_i = (1 − ε) y_i + ε · uniform, lepriol2018 (21); mu written."""
+    """μ_i = (1 − ε) y_i + ε · uniform, lepriol2018 (21); mu written. All scores 0 are uniform."""
+    s, uniform = np.zeros(blocks.size), np.empty(blocks.size)
     for i in range(blocks.mass.size):
-        m = block_length(blocks, i)
         mu_i = block_view(blocks, mu, i)
         block_target(blocks, i, mu_i)
-        for j in range(m):
-            mu_i[j] = (1.0 - epsilon) * mu_i[j] + epsilon / m
+        if epsilon > 0.0:
+            block_marginals(blocks, i, s, uniform)
+            for j in range(block_length(blocks, i)):
+                mu_i[j] = (1.0 - epsilon) * mu_i[j] + epsilon * uniform[j]
 
 
 @njit(cache=True, nogil=True)
@@ -210,12 +284,12 @@ def add_residuals(blocks, start, stop, mu, v):
 
 
 @njit(cache=True, nogil=True)
-def all_covariances(blocks, start, stop, mu, scores):
-    """scores_i ← m_i (diag μ_i − μ_i μ_iᵀ) scores_i for start ≤ i < stop; scores written."""
+def all_covariances(blocks, start, stop, at, scores):
+    """scores_i ← m_i · covariance · scores_i for start ≤ i < stop, at as in `block_covariance`; written."""
     s, t = np.empty(blocks.size), np.empty(blocks.size)
     for i in range(start, stop):
         block_read(blocks, scores, i, s)
-        block_covariance(blocks, i, block_view(blocks, mu, i), s, t)
+        block_covariance(blocks, i, block_view(blocks, at, i), s, t)
         for j in range(block_length(blocks, i)):
             t[j] *= blocks.mass[i]
         block_write(blocks, i, t, scores)

@@ -31,7 +31,7 @@ class BinaryBlocks(NamedTuple):
     n_free: int  # 0 or 1
 
 
-class Binary:
+class Binary(base.Structure):
     """The structure of two-class models."""
 
     name = "binary"
@@ -48,6 +48,10 @@ class Binary:
     def shape(self, examples):
         """Of the marginals of all examples."""
         return examples.n, 2
+
+    def are_distributions(self, examples, mu) -> bool:
+        """Whether the rows of mu are ≥ 0 and sum to one."""
+        return bool((mu >= 0.0).all() and (abs(mu.sum(axis=1) - 1.0) <= 1e-9).all())
 
     def logarithms(self, mu):
         """(n,) scores whose marginals are μ: the log-odds."""
@@ -217,6 +221,26 @@ def _block_entropy(blocks, i, mu):
 @base.block_kl.implement(BinaryBlocks)
 def _block_kl(blocks, i, mu, s):
     return kl_pair(mu[0], mu[1], s[0] - s[1])
+
+
+@base.block_divergence.implement(BinaryBlocks)
+def _divergence(blocks, i, mu, entropy, s, loss):
+    return kl_pair(mu[0], mu[1], s[0] - s[1])
+
+
+@base.block_entropy_at.implement(BinaryBlocks)
+def _entropy_at(blocks, i, theta, mu, loss):
+    return -xlogx(mu[0]) - xlogx(mu[1])
+
+
+@base.block_loss.implement(BinaryBlocks)
+def _loss(blocks, i, s, room):
+    return kl_pair(blocks.y[i], 1.0 - blocks.y[i], s[0] - s[1])
+
+
+@base.block_augment.implement(BinaryBlocks)
+def _augment(blocks, i, s, room):
+    return base.augment_list(blocks, i, s, room)
 
 
 @base.block_covariance.implement(BinaryBlocks)

@@ -12,7 +12,7 @@ from fenchel.structures import base
 from fenchel.structures.flat import CrossedBlocks, settle, softmax
 
 
-class Crossed:
+class Crossed(base.Structure):
     """The structure of K labels with a weight for each pair of attribute and label."""
 
     name = "flat crossed"
@@ -34,6 +34,10 @@ class Crossed:
     def shape(self, examples):
         """Of the marginals of all examples."""
         return examples.n, self.size
+
+    def are_distributions(self, examples, mu) -> bool:
+        """Whether the rows of mu are ≥ 0 and sum to one."""
+        return bool((mu >= 0.0).all() and (abs(mu.sum(axis=1) - 1.0) <= 1e-9).all())
 
     def logarithms(self, mu):
         """(n, K) scores whose marginals are μ."""

@@ -138,6 +138,27 @@ def _kl(blocks, i, mu, s):
     return kl_softmax(base.block_length(blocks, i), mu, s)
 
 
+@base.block_divergence.implement(CrossedBlocks, JointBlocks)
+def _divergence(blocks, i, mu, entropy, s, loss):
+    return kl_softmax(base.block_length(blocks, i), mu, s)
+
+
+@base.block_entropy_at.implement(CrossedBlocks, JointBlocks)
+def _entropy_at(blocks, i, theta, mu, loss):
+    return base.block_entropy(blocks, i, mu)
+
+
+@base.block_loss.implement(CrossedBlocks, JointBlocks)
+def _loss(blocks, i, s, room):
+    base.block_target(blocks, i, room)
+    return kl_softmax(base.block_length(blocks, i), room, s)
+
+
+@base.block_augment.implement(CrossedBlocks, JointBlocks)
+def _augment(blocks, i, s, room):
+    return base.augment_list(blocks, i, s, room)
+
+
 @base.block_entropy_slopes.implement(CrossedBlocks, JointBlocks)
 def _slopes(blocks, i, mu, delta, gamma):
     first, second = 0.0, 0.0

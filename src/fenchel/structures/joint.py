@@ -12,7 +12,7 @@ from fenchel.structures import base
 from fenchel.structures.flat import JointBlocks, settle, softmax
 
 
-class Joint:
+class Joint(base.Structure):
     """The structure of candidate sets, each candidate with its own features."""
 
     name = "flat joint"
@@ -40,6 +40,11 @@ class Joint:
     def shape(self, examples):
         """Of the marginals of all candidates."""
         return (examples.y.size,)
+
+    def are_distributions(self, examples, mu) -> bool:
+        """Whether mu is ≥ 0 and sums to one over the candidates of each example."""
+        sums = np.add.reduceat(mu, examples.starts[:-1].astype(np.int64))
+        return bool((mu >= 0.0).all() and (abs(sums - 1.0) <= 1e-9).all())
 
     def logarithms(self, mu):
         """(M,) scores whose marginals are μ."""

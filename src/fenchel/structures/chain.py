@@ -1,0 +1,157 @@
+"""Sequences: every token of a sequence has one of K labels, and neighbours depend on each other.
+
+    score(y) = Σ_t x_t · W[:, y_t] + Σ_t (T + Σ_b z_tb V_b)[y_{t−1}, y_t]
+
+with W (A, K) for the attributes x of the tokens, a table T (K, K) for the transitions, and, where attributes
+speak of transitions too (z, lines B of CRF++ and b of Wapiti), a table V_b (K, K) for each of those.
+w = [W | V | T], each row by row.
+
+The parts of an example are its nodes and its edges, laid out as `lattice.py` says. All scores of T are the
+same along a sequence, so that one table of edges serves all of it: the block of an example holds T·K + K²
+numbers. Where edges have attributes, and where the entropy is asked of marginals alone (lepriol2018 (18)),
+each edge has its own table: the chain is `unrolled`.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+
+from fenchel.structures import base, chain_weights
+from fenchel.structures.chain_parts import ChainBlocks, Distinct
+
+__all__ = ["Chain", "chain_weights"]
+
+NONE = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class Chain(base.Structure):
+    """The structure of label sequences.
+
+    transitions: whether there is a table T. unrolled: whether each edge has its own table of marginals.
+    banned (K, K) bool: transitions that cannot be. mask (d,) bool: the weights there are, None for all.
+    """
+
+    labels: int
+    transitions: bool = True
+    edge_columns: int = 0
+    unrolled: bool = False
+    banned: np.ndarray | None = None
+    mask: np.ndarray | None = None
+    name = "chain"
+    linked = True  # scores are no plain product of a matrix with w
+
+    @property
+    def outputs(self) -> int:
+        return self.labels
+
+    @property
+    def extra(self) -> int:
+        """Weights beyond those of attributes and labels."""
+        return (self.edge_columns + self.transitions) * self.labels**2
+
+    def unroll(self) -> "Chain":
+        """The same chain with a table of marginals for each edge."""
+        return self if self.unrolled else replace(self, unrolled=True)
+
+    def offsets(self, examples) -> np.ndarray:
+        """(n + 1,) where the block of each example begins."""
+        lengths = np.diff(examples.starts.astype(np.int64))
+        tables = lengths - 1 if self.unrolled else np.ones_like(lengths)
+        ends = np.cumsum(lengths * self.labels + tables * self.labels**2)
+        return np.concatenate([[0], ends]).astype(np.uint64)
+
+    def shape(self, examples) -> tuple:
+        """Of the marginals of all examples."""
+        return (int(self.offsets(examples)[-1]),)
+
+    def blocks(self, examples, design, lam, n_free) -> ChainBlocks:
+        """The arrays of a problem."""
+        offsets = self.offsets(examples)
+        edges = examples.edges
+        return ChainBlocks(
+            rows=examples.rows,
+            edges=edges,
+            y=examples.y,
+            cost=examples.cost,
+            starts=examples.starts,
+            offsets=offsets,
+            mass=examples.mass,
+            distinct=distinct_columns(examples.rows, examples.starts),
+            distinct_edges=distinct_columns(edges, examples.starts),
+            banned=NONE if self.banned is None else self.banned.astype(np.uint8).ravel(),
+            mask=NONE if self.mask is None else self.mask.astype(np.uint8),
+            lam=lam,
+            labels=self.labels,
+            stride=self.labels**2 if self.unrolled else 0,
+            tables=int(self.transitions),
+            size=int(np.diff(offsets.astype(np.int64)).max()),
+            n_weights=design.dim,
+            n_free=n_free,
+        )
+
+    def are_distributions(self, examples, mu) -> bool:
+        """Whether mu could be marginals: numbers ≥ 0, each token's summing to one."""
+        nodes = np.empty(examples.rows.shape[0])
+        _token_sums(self.labels, examples.starts, self.offsets(examples), mu, nodes)
+        return bool((mu >= 0.0).all() and (np.abs(nodes - 1.0) <= 1e-9).all())
+
+
+def distinct_columns(rows, starts) -> Distinct:
+    """The distinct columns of each example, in the order they are met."""
+    local = np.empty(rows.nnz, np.uint32)
+    columns = np.empty(rows.nnz, np.uint32)
+    ends = np.zeros(starts.size, np.uint64)
+    count = _find_distinct(rows, starts, np.zeros(rows.n_columns, np.uint64), local, columns, ends)
+    return Distinct(local, columns[:count].copy(), ends)
+
+
+@njit(cache=True, nogil=True)
+def _find_distinct(rows, starts, place, local, columns, ends):
+    """local, columns, ends written; place (columns,) holds where a column was last listed, plus one."""
+    count = np.uint64(0)
+    for i in range(starts.size - 1):
+        begin = count
+        for e in range(rows.indptr[starts[i]], rows.indptr[starts[i + 1]]):
+            j = rows.indices[e]
+            if place[j] <= begin:
+                columns[count] = j
+                count += np.uint64(1)
+                place[j] = count
+            local[e] = place[j] - begin - np.uint64(1)
+        ends[i + 1] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _token_sums(K, starts, offsets, mu, sums):
+    for i in range(starts.size - 1):
+        for t in range(starts[i + 1] - starts[i]):
+            total = 0.0
+            for k in range(np.uint64(K)):
+                total += mu[offsets[i] + t * np.uint64(K) + k]
+            sums[starts[i] + t] = total
+
+
+def observed_weights(structure, examples) -> np.ndarray:
+    """(d,) bool: the weights of attributes and labels, and of neighbouring labels, that the examples show."""
+    K, rows, edges = structure.labels, examples.rows, examples.edges
+    y = examples.y.astype(np.int64)
+    first = np.zeros(y.size, bool)
+    first[examples.starts[:-1].astype(np.int64)] = True
+    pairs = np.where(first, -1, np.concatenate([[0], y[:-1]]) * K + y)
+    W = _seen(rows, y, K)
+    V = _seen(edges, pairs, K * K)
+    T = np.bincount(pairs[pairs >= 0], minlength=K * K) > 0 if structure.transitions else np.zeros(0, bool)
+    return np.concatenate([W, V, T])
+
+
+def _seen(rows, labels, width):
+    """(columns·width,) bool: which label, if any (≥ 0), each column has met."""
+    counts = np.diff(rows.indptr.astype(np.int64))
+    of_entry = np.repeat(labels, counts)
+    seen = np.zeros(rows.n_columns * width, bool)
+    known = of_entry >= 0
+    seen[rows.indices[known].astype(np.int64) * width + of_entry[known]] = True
+    return seen

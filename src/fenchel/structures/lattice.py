@@ -1,0 +1,419 @@
+"""Dynamic programs on a lattice of T positions and K labels: log-partition, marginals, best sequences.
+
+The scores of one sequence lie in one flat array s. First the nodes, s[t·K + k]; then the edges: labels (a, b)
+at positions (t − 1, t) score s[T·K + (t − 1)·stride + a·K + b], where stride is K² (a table for each edge) or
+0 (one table for all). Marginals have the same layout; those of a shared table are summed over the edges.
+
+`banned` (K·K,) marks pairs of labels that cannot follow each other with 1; empty, nothing is banned. A node of
+score −∞ cannot be. Where no sequence is left, log Z is −∞.
+"""
+
+from math import exp, inf, log, log1p
+
+import numpy as np
+from numba import njit
+
+from fenchel._math import REORDER
+
+SPAN = 600.0  # scores of one step that lie closer than this cannot underflow when scaled
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def forward_backward(T, K, s, stride, banned, mu, levels):
+    """Marginals of all nodes and edges; mu written, and levels (T,), whose sum is log Z.
+
+    In probabilities, each position scaled to sum to one; by logarithms where a step spans too much for that.
+    """
+    size, base = np.uint64(K), np.uint64(T * K)
+    alpha, table, turned = np.empty(T * K), np.empty(K * K), np.empty(K * K)
+    if _span(T, K, s, stride) > SPAN:
+        return log_forward_backward(T, K, s, stride, banned, mu, levels)
+    top = 0.0
+    for t in range(np.uint64(T)):
+        at = t * size
+        peak = _exponentiate(K, s, at, mu)
+        if t == np.uint64(0):
+            for k in range(size):
+                alpha[k] = mu[k]
+        else:
+            edge = base + (t - np.uint64(1)) * np.uint64(stride)
+            if t == np.uint64(1) or _changes(K, s, edge, stride):
+                top = _fill_table(K, s, edge, banned, table, turned)
+            peak += top
+            _advance(K, alpha, at, table, mu)
+        total = 0.0
+        for k in range(size):
+            total += alpha[at + k]
+        if not total > 1e-250:
+            return log_forward_backward(T, K, s, stride, banned, mu, levels)
+        scale = 1.0 / total
+        for k in range(size):
+            alpha[at + k] *= scale
+            mu[at + k] *= scale
+        levels[t] = peak + log(total)
+    _backward(T, K, s, stride, banned, alpha, table, turned, mu)
+    return
+
+
+@njit(cache=True, nogil=True)
+def _span(T, K, s, stride):
+    """The widest range of finite scores at a position plus that of the edges."""
+    widest = 0.0
+    for t in range(T):
+        widest = max(widest, _range(s, t * K, (t + 1) * K))
+    edges = 0.0
+    for t in range(1, T if stride > 0 else min(T, 2)):
+        edges = max(edges, _range(s, T * K + (t - 1) * stride, T * K + (t - 1) * stride + K * K))
+    return widest + edges
+
+
+@njit(cache=True, nogil=True)
+def _range(s, start, stop):
+    low, high = inf, -inf
+    for j in range(np.uint64(start), np.uint64(stop)):
+        high = max(high, s[j])
+        low = min(low, s[j] if s[j] > -inf else low)
+    return high - low if high > low else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _exponentiate(K, s, at, mu):
+    """mu[at + k] = e^(s[at + k] − peak), written; returns peak, the largest."""
+    peak = -inf
+    for k in range(np.uint64(K)):
+        peak = max(peak, s[at + k])
+    for k in range(np.uint64(K)):
+        mu[at + k] = exp(s[at + k] - peak) if peak > -inf else 0.0
+    return peak
+
+
+@njit(cache=True, nogil=True)
+def _changes(K, s, edge, stride):
+    """Whether the table at `edge` differs from the one before it."""
+    if stride == 0:
+        return False
+    step = np.uint64(stride)
+    for j in range(np.uint64(K * K)):  # noqa: SIM110 (kernels have no generators)
+        if s[edge + j] != s[edge + j - step]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _fill_table(K, s, edge, banned, table, turned):
+    """table[a, b] = e^(score − top), 0 where banned, and its transpose; written. Returns top, the largest."""
+    top, size = -inf, np.uint64(K)
+    for j in range(size * size):
+        top = max(top, s[edge + j])
+    for a in range(size):
+        for b in range(size):
+            j = a * size + b
+            forbidden = banned.size > 0 and banned[j] > 0
+            table[j] = 0.0 if forbidden else exp(s[edge + j] - top)
+            turned[b * size + a] = table[j]
+    return top
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _advance(K, alpha, at, table, mu):
+    """alpha[at + b] = mu[at + b] · Σ_a alpha[at − K + a] table[a, b]; alpha written."""
+    size = np.uint64(K)
+    for b in range(size):
+        alpha[at + b] = 0.0
+    for a in range(size):
+        before, row = alpha[at - size + a], a * size
+        for b in range(size):
+            alpha[at + b] += before * table[row + b]
+    for b in range(size):
+        alpha[at + b] *= mu[at + b]
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _backward(T, K, s, stride, banned, alpha, table, turned, mu):
+    """From scaled nodes in mu to marginals of nodes and edges; table, turned, mu written."""
+    size, base = np.uint64(K), np.uint64(T * K)
+    beta, gamma = np.ones(K), np.empty(K)
+    if stride == 0:
+        for j in range(size * size):
+            mu[base + j] = 0.0
+    for back in range(np.uint64(T)):
+        t = np.uint64(T - 1) - back
+        at = t * size
+        for k in range(size):
+            gamma[k] = mu[at + k] * beta[k]
+            mu[at + k] = alpha[at + k] * beta[k]
+        if t == np.uint64(0):
+            break
+        edge = base + (t - np.uint64(1)) * np.uint64(stride)
+        if back > np.uint64(0) and stride > 0 and _changes(K, s, edge + np.uint64(stride), stride):
+            _fill_table(K, s, edge, banned, table, turned)
+        for a in range(size):
+            before, row = alpha[at - size + a], edge + a * size
+            if stride == 0:
+                for b in range(size):
+                    mu[row + b] += before * gamma[b]
+            else:
+                for b in range(size):
+                    mu[row + b] = before * gamma[b] * table[a * size + b]
+        for a in range(size):
+            beta[a] = 0.0
+        for b in range(size):
+            row, after = b * size, gamma[b]
+            for a in range(size):
+                beta[a] += turned[row + a] * after
+    if stride == 0 and T > 1:
+        for j in range(size * size):
+            mu[base + j] *= table[j]
+
+
+# ---- by logarithms: slower, right at any scores
+
+
+@njit(cache=True, nogil=True)
+def _edge_score(K, s, edge, banned, a, b):
+    return -inf if banned.size > 0 and banned[a * K + b] > 0 else s[edge + a * K + b]
+
+
+@njit(cache=True, nogil=True)
+def _add_logs(x, y):
+    """log(eˣ + eʸ)."""
+    low, high = (x, y) if x < y else (y, x)
+    return high if low == -inf else high + log1p(exp(low - high))
+
+
+@njit(cache=True, nogil=True)
+def log_forward_backward(T, K, s, stride, banned, mu, levels):
+    """`forward_backward` in logarithms; mu and levels (T,) written."""
+    alpha, beta = np.empty((T, K)), np.zeros((T, K))
+    for t in range(T):
+        edge = T * K + (t - 1) * stride
+        for b in range(K):
+            total = 0.0 if t == 0 else -inf
+            for a in range(K if t > 0 else 0):
+                total = _add_logs(total, alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b))
+            alpha[t, b] = total + s[t * K + b]
+    for t in range(T - 2, -1, -1):
+        edge = T * K + t * stride
+        for a in range(K):
+            total = -inf
+            for b in range(K):
+                ahead = s[(t + 1) * K + b] + beta[t + 1, b]
+                total = _add_logs(total, _edge_score(K, s, edge, banned, a, b) + ahead)
+            beta[t, a] = total
+    level = -inf
+    for k in range(K):
+        level = _add_logs(level, alpha[T - 1, k])
+    for t in range(T):
+        levels[t] = level / T
+    _log_marginals(T, K, s, stride, banned, alpha, beta, level, mu)
+
+
+@njit(cache=True, nogil=True)
+def _log_marginals(T, K, s, stride, banned, alpha, beta, level, mu):
+    for j in range(T * K + K * K if stride == 0 else T * K + (T - 1) * stride):
+        mu[j] = 0.0
+    if level == -inf:
+        return
+    for t in range(T):
+        for k in range(K):
+            mu[t * K + k] = exp(alpha[t, k] + beta[t, k] - level)
+    for t in range(1, T):
+        edge = T * K + (t - 1) * stride
+        for a in range(K):
+            for b in range(K):
+                pair = alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b)
+                mu[edge + a * K + b] += exp(pair + s[t * K + b] + beta[t, b] - level)
+
+
+# ---- best sequences
+
+
+@njit(cache=True, nogil=True)
+def viterbi(T, K, s, stride, banned, labels):
+    """The sequence of largest score, ties to the smaller label; labels (T,) written. Returns its score."""
+    size = np.uint64(K)
+    back = np.zeros(T * K, np.int32)
+    best, ahead = np.empty(K), np.empty(K)
+    for k in range(size):
+        best[k] = s[k]
+    for t in range(np.uint64(1), np.uint64(T)):
+        at, edge = t * size, np.uint64(T * K) + (t - np.uint64(1)) * np.uint64(stride)
+        for b in range(size):
+            ahead[b] = -inf
+        for a in range(size):
+            row, so_far = edge + a * size, best[a]
+            if banned.size == 0:
+                for b in range(size):
+                    score = so_far + s[row + b]
+                    back[at + b] = a if score > ahead[b] else back[at + b]
+                    ahead[b] = score if score > ahead[b] else ahead[b]
+            else:
+                for b in range(size):
+                    score = so_far + s[row + b] if banned[a * size + b] == 0 else -inf
+                    back[at + b] = a if score > ahead[b] else back[at + b]
+                    ahead[b] = score if score > ahead[b] else ahead[b]
+        for b in range(size):
+            best[b] = ahead[b] + s[at + b]
+    last = 0
+    for k in range(K):
+        last = k if best[k] > best[last] else last
+    score = best[last]
+    for t in range(T - 1, -1, -1):
+        labels[t] = last
+        last = back[t * K + last]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def best_sequences(T, K, s, stride, banned, labels, scores):
+    """The k sequences of largest score, best first; labels (k, T), scores (k,) written. Returns how many.
+
+    At each node the k best ways to get there; k grows K-fold at most, so few positions have fewer.
+    """
+    k = scores.size
+    best = np.full((T, K, k), -inf)
+    back = np.zeros((T, K, k), np.int64)
+    for b in range(K):
+        best[0, b, 0] = s[b]
+    for t in range(1, T):
+        edge = T * K + (t - 1) * stride
+        for b in range(K):
+            for a in range(K):
+                step = _edge_score(K, s, edge, banned, a, b) + s[t * K + b]
+                for rank in range(k):
+                    score = best[t - 1, a, rank] + step
+                    if not _insert(best[t, b], back[t, b], score, a * k + rank):
+                        break
+    final, origin = np.full(k, -inf), np.zeros(k, np.int64)
+    for b in range(K):
+        for rank in range(k):
+            if not _insert(final, origin, best[T - 1, b, rank], b * k + rank):
+                break
+    count = 0
+    while count < k and final[count] > -inf:
+        scores[count] = final[count]
+        state = origin[count]
+        for t in range(T - 1, -1, -1):
+            labels[count, t] = state // k
+            state = back[t, state // k, state % k]
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _insert(scores, origins, score, origin):
+    """Put a score into a list sorted from the largest, if it belongs there; scores, origins written."""
+    last = scores.size - 1
+    if not score > scores[last]:
+        return False
+    while last > 0 and score > scores[last - 1]:
+        scores[last], origins[last] = scores[last - 1], origins[last - 1]
+        last -= 1
+    scores[last], origins[last] = score, origin
+    return True
+
+
+# ---- what pair marginals determine: only where each edge has its own table
+
+
+@njit(cache=True, nogil=True)
+def entropy(T, K, mu):
+    """Σ H(edges) − Σ H(inner nodes), lepriol2018 (18)."""
+    total = 0.0
+    first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
+    for j in range(np.uint64(first), np.uint64(last)):
+        total -= mu[j] * log(mu[j]) if mu[j] > 0.0 else 0.0
+    for j in range(np.uint64(K), np.uint64(max(T - 1, 1) * K)):
+        total += mu[j] * log(mu[j]) if mu[j] > 0.0 else 0.0
+    return max(total, 0.0)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def entropy_slopes(T, K, mu, delta, gamma):
+    """First and second derivative of γ ↦ H(μ + γ δ), by the same decomposition."""
+    first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
+    slope, bend = _log_slopes(np.uint64(first), np.uint64(last), mu, delta, gamma)
+    inner, inner_bend = _log_slopes(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu, delta, gamma)
+    return slope - inner, bend - inner_bend
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _log_slopes(start, stop, mu, delta, gamma):
+    """−Σ δ log p and −Σ δ²/p with p = μ + γδ."""
+    slope, bend = 0.0, 0.0
+    for j in range(start, stop):
+        p = max(mu[j] + gamma * delta[j], 1e-300)
+        slope -= delta[j] * log(p)
+        bend -= delta[j] * delta[j] / p
+    return slope, bend
+
+
+# ---- second derivatives
+
+
+@njit(cache=True, nogil=True)
+def covariance(T, K, at, stride, banned, direction, out):
+    """out = ∂μ/∂s · direction at the scores `at`: each part's covariance with ⟨direction, parts⟩; written.
+
+    Given the label of a position, what lies before and behind it is independent; so with F and B the
+    conditional expectations of the direction's sum up to and beyond the position, cov = μ (F + B − mean).
+    """
+    scores, mu, levels = np.empty(T * K + (T - 1) * K * K), np.empty(T * K + (T - 1) * K * K), np.empty(T)
+    unshare(T, K, at, stride, scores)
+    forward_backward(T, K, scores, K * K, banned, mu, levels)
+    before, behind = np.zeros((T, K)), np.zeros((T, K))
+    _expect_before(T, K, mu, direction, stride, before)
+    _expect_behind(T, K, mu, direction, stride, behind)
+    mean = 0.0
+    for k in range(K):
+        mean += mu[k] * (before[0, k] + behind[0, k])
+    for j in range(T * K, T * K + K * K if stride == 0 else T * K + (T - 1) * stride):
+        out[j] = 0.0
+    for t in range(T):
+        for k in range(K):
+            out[t * K + k] = mu[t * K + k] * (before[t, k] + behind[t, k] - mean)
+    for t in range(1, T):
+        pair, edge = T * K + (t - 1) * K * K, T * K + (t - 1) * stride
+        for a in range(K):
+            for b in range(K):
+                j = a * K + b
+                here = direction[edge + j] + direction[t * K + b]
+                out[edge + j] += mu[pair + j] * (before[t - 1, a] + here + behind[t, b] - mean)
+
+
+@njit(cache=True, nogil=True)
+def unshare(T, K, s, stride, out):
+    """The same scores with a table for each edge; out written."""
+    for j in range(T * K):
+        out[j] = s[j]
+    for t in range(1, T):
+        edge, own = T * K + (t - 1) * stride, T * K + (t - 1) * K * K
+        for j in range(K * K):
+            out[own + j] = s[edge + j]
+
+
+@njit(cache=True, nogil=True)
+def _expect_before(T, K, mu, direction, stride, before):
+    """before[t, b] = E[Σ of the direction over parts up to t | label b at t]; written."""
+    for b in range(K):
+        before[0, b] = direction[b]
+    for t in range(1, T):
+        pair, edge = T * K + (t - 1) * K * K, T * K + (t - 1) * stride
+        for b in range(K):
+            node, total = mu[t * K + b], 0.0
+            for a in range(K):
+                total += mu[pair + a * K + b] * (before[t - 1, a] + direction[edge + a * K + b])
+            before[t, b] = direction[t * K + b] + (total / node if node > 0.0 else 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _expect_behind(T, K, mu, direction, stride, behind):
+    """behind[t, a] = E[Σ of the direction over parts beyond t | label a at t]; written."""
+    for t in range(T - 2, -1, -1):
+        pair, edge = T * K + t * K * K, T * K + t * stride
+        for a in range(K):
+            node, total = mu[t * K + a], 0.0
+            for b in range(K):
+                here = direction[edge + a * K + b] + direction[(t + 1) * K + b]
+                total += mu[pair + a * K + b] * (here + behind[t + 1, b])
+            behind[t, a] = total / node if node > 0.0 else 0.0
