@@ -9,6 +9,7 @@ _PUBLIC = {
     "LogisticRegression": "fenchel.estimators.flat",
     "LinearSVC": "fenchel.estimators.flat",
     "MaxEnt": "fenchel.estimators.maxent",
+    "MaxEntTagger": "fenchel.estimators.tagger",
     "load": "fenchel.estimators.load",
     "solve": "fenchel.loop",
     "path": "fenchel.paths",

@@ -100,11 +100,14 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
 def choose(problem: Problem) -> str:
     """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on.
 
+    With an L1 term the one solver that takes it. Otherwise:
     Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
     it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
     memory and it converges fast: on sparse data, and with several labels also where the curvature of a
     block, m‖x‖²/λ, is small. Else a method of the primal.
     """
+    if problem.l1 > 0.0:
+        return "lbfgs"
     if problem.loss.hinge:
         return "cd-dual"
     design, rows = problem.design, problem.examples.rows
@@ -135,11 +138,20 @@ def require(problem: Problem, solver: Solver) -> None:
     if not missing:
         return
     able = [name for name in SOLVERS if solver_class(name).needs <= problem.offers]
-    lacks = "it has no regulariser and so no dual" if missing == ["dual"] else f"it offers no {missing[0]}"
     raise ValueError(
         f"solver {solver_name(solver)!r} cannot train a {problem.structure.name} model with the "
-        f"{problem.loss.name} loss here: {lacks}; use {', '.join(able)}"
+        f"{problem.loss.name} loss here: {_lack(problem, missing)}; "
+        + (f"use {', '.join(able)}" if able else "no solver can")
     )
+
+
+def _lack(problem, missing) -> str:
+    """What the problem does not have, in words."""
+    if problem.l1 > 0.0:
+        return "its L1 term has corners" if not problem.loss.hinge else "the hinge loss takes no L1 term"
+    if missing == ["dual"]:
+        return "it has no regulariser and so no dual"
+    return f"it offers no {'gradient' if 'log' in missing else missing[0]}"
 
 
 def require_start(problem: Problem, start: Start | None) -> None:
@@ -236,7 +248,7 @@ class _Run:
     @property
     def gap(self) -> float:
         """Best P − best D; nan without a dual. Where one point has both, its own gap has more digits."""
-        if self.problem.lam == 0.0:
+        if not self.problem.regularised:
             return nan
         if self.best.dual == self.dual:
             return inf if isnan(self.best.gap) else self.best.gap
@@ -287,7 +299,7 @@ class _Run:
         return self._limit(state)
 
     def _converged(self, point) -> bool:
-        if self.problem.lam > 0.0:
+        if self.problem.regularised:
             return self.gap <= self.stop.tol * self.best.primal
         if isnan(self.gradient_norm_at_zero):
             self.gradient_norm_at_zero = self.problem.evaluate(np.zeros(self.problem.dim)).gradient_norm
@@ -297,7 +309,7 @@ class _Run:
         best, last = self.best, self.trace[-1]
         certificate = Certificate(
             primal=best.primal,
-            dual=nan if self.problem.lam == 0.0 else float(self.dual),
+            dual=float(self.dual) if self.problem.regularised else nan,
             gap=self.gap,
             gradient_norm=best.gradient_norm,
             passes=last.passes,

@@ -77,7 +77,7 @@ def path(
     a dual solver keeps its dual variables from one to the next, another starts from the last weights.
     tol, max_passes, max_seconds, check_every: for each constant, as in `solve`. seed: added to the solver's
     own. validate(w, b): a score, the higher the better. after_fit: called with each Fit once it is made.
-    Ctrl-C ends the path after the fit it interrupts.
+    An L1 term of the problem stays as it is. Ctrl-C ends the path after the fit it interrupts.
     """
     if len(constants) != 1:
         raise ValueError(f"exactly one kind of constant is needed, got {sorted(constants) or 'none'}")

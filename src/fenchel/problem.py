@@ -2,7 +2,7 @@
 
     s_i     = A_i w + b                                   scores of the outcomes of example i
     loss_i  = Ω*(s_i + cost_i) − ⟨s_i, y_i⟩                y_i: empirical marginals, 0/1 or soft
-    P(w, b) = Σ_i m_i loss_i + λ/2 ‖w‖²                    masses m_i > 0 sum to one
+    P(w, b) = Σ_i m_i loss_i + λ/2 ‖w‖²                    masses m_i > 0 sum to one; perhaps + λ₁ ‖w‖₁
     D(μ)    = Σ_i m_i H_i(μ_i) − λ/2 ‖w(μ)‖²,   w(μ) = (1/λ) Σ_i m_i A_iᵀ(y_i − μ_i)
     gap     = P − D ≥ 0
 
@@ -23,7 +23,7 @@ from fenchel import curvature, losses
 from fenchel.data import Examples
 from fenchel.design import TAIL, Columns, Design
 from fenchel.losses import Hinge, Log
-from fenchel.regularizers import L2
+from fenchel.regularizers import L2, ElasticNet
 from fenchel.structures import base
 from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
@@ -34,7 +34,9 @@ from fenchel.structures.joint import Joint
 #   gradient, hessian   P and ∇P, products with ∇²P        matrix, surrogates   ∇²P itself, the matrices of SM
 #   columns             the features weight by weight      blocks               the kernels of structures/base
 #   outcomes            outputs few enough to list         vertices             outputs worth a plane each
-_SMOOTH = frozenset({"log", "gradient", "hessian", "matrix", "columns", "blocks", "outcomes"})
+#   descent             P and its subgradient of least norm: all that is left with an L1 term
+_SMOOTH = frozenset({"log", "descent", "gradient", "hessian", "matrix", "columns", "blocks", "outcomes"})
+_CORNERS = frozenset({"log", "hinge", "descent"})
 _HINGE = frozenset({"hinge", "blocks", "outcomes"})
 OFFERS = {
     ("binary", "log"): _SMOOTH | {"surrogates"},
@@ -43,7 +45,7 @@ OFFERS = {
     ("binary", "hinge"): _HINGE,
     ("flat crossed", "hinge"): _HINGE | {"vertices"},
     ("flat joint", "hinge"): _HINGE | {"vertices"},
-    ("chain", "log"): frozenset({"log", "gradient", "hessian", "blocks"}),
+    ("chain", "log"): frozenset({"log", "descent", "gradient", "hessian", "blocks"}),
     ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
 }
 
@@ -52,7 +54,11 @@ NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 
 @dataclass
 class Evaluation:
-    """P and its gradient at w and the best offset; the scores where they were met on the way."""
+    """P and its gradient at w and the best offset; the scores where they were met on the way.
+
+    With an L1 term `gradient` is the subgradient of least norm, and `smooth` the gradient without that term;
+    else they are the same array.
+    """
 
     w: np.ndarray
     b: float | np.ndarray
@@ -60,6 +66,7 @@ class Evaluation:
     gradient: np.ndarray
     scores: np.ndarray | None = None
     mu: np.ndarray | None = None
+    smooth: np.ndarray | None = None
 
     @property
     def gradient_norm(self) -> float:
@@ -88,7 +95,7 @@ class Problem:
     examples: Examples
     structure: Binary | Crossed | Joint | Chain
     loss: Log | Hinge
-    regularizer: L2
+    regularizer: L2 | ElasticNet
     free: bool = False
     threads: int | None = None
     total: float = 1.0
@@ -106,16 +113,28 @@ class Problem:
         return self.regularizer.lam
 
     @property
+    def l1(self) -> float:
+        return self.regularizer.l1
+
+    @property
+    def regularised(self) -> bool:
+        """Whether there is a dual, and with it a certificate."""
+        return self.lam > 0.0 or self.l1 > 0.0
+
+    @property
     def offers(self) -> frozenset:
         offered = OFFERS[self.structure.name, self.loss.name]
+        if self.l1 > 0.0:
+            return offered & _CORNERS
         return offered | {"dual"} if self.lam > 0.0 else offered
 
     def __str__(self) -> str:
         rows = self.examples.rows
+        sparse = f", λ₁ = {self.l1:.6g}" if self.l1 > 0.0 else ""
         free = ", free intercept" if self.free else ""
         return (
             f"{self.structure.name} {self.loss.name}, n = {self.n}, d = {self.dim}, "
-            f"{rows.nnz} non-zeros, λ = {self.lam:.6g}{free}"
+            f"{rows.nnz} non-zeros, λ = {self.lam:.6g}{sparse}{free}"
         )
 
     @cached_property
@@ -151,8 +170,8 @@ class Problem:
         return self.structure.shape(self.examples)
 
     def with_penalty(self, lam: float) -> "Problem":
-        """The same problem with another λ; what was computed of the features is shared."""
-        other = replace(self, regularizer=L2(lam))
+        """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
+        other = replace(self, regularizer=replace(self.regularizer, lam=lam))
         for name in ("design", "columns", "empirical"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
@@ -224,8 +243,10 @@ class Problem:
             lambda start, stop, pull: kernel(self.blocks, start, stop, v, scores, pull)
         )
         value = sum(values) + self.regularizer.value(w)
-        gradient = self.regularizer.gradient(w) - self.design.weights(pulled)[0]
-        return Evaluation(w, b, value, gradient, scores if self.free else None)
+        smooth = self.regularizer.gradient(w)
+        smooth -= self.design.weights(pulled)[0]
+        gradient = self.regularizer.subgradient(w, smooth)
+        return Evaluation(w, b, value, gradient, scores if self.free else None, smooth=smooth)
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
@@ -275,19 +296,20 @@ class Problem:
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), (d,): one pass."""
-        return self.design.weights(self.augmented_of(mu))[0]
+        pulled, _ = self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))
+        return self.regularizer.weights(self.design.weights(pulled)[0])
 
     def augmented_of(self, mu, b=0.0) -> np.ndarray:
-        """The augmented vector of `design.py`: w(μ) on centred features, and the offset b; one pass."""
+        """The augmented vector of `design.py`: w(μ) on centred features, and b; one pass. L2 only."""
         pulled, _ = self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))
-        v = self.regularizer.weights(pulled)
+        v = pulled / self.lam
         self.design.offsets(v)[:] = b
         return v
 
     def dual(self, mu, w=None) -> float:
         """D(μ); the caller may hand in w(μ)."""
         w = self.weights_of(mu) if w is None else w
-        return self.concave(mu) - self.regularizer.value(w)
+        return self.concave(mu) - self.regularizer.conjugate(w)
 
     def concave(self, mu) -> float:
         """Σ m_i H_i(μ_i)."""
@@ -325,11 +347,13 @@ class Problem:
     # ---- certificates
 
     def point_at(self, evaluation: Evaluation) -> Point:
-        """The certificate of a primal solver, free with its gradient: ‖∇P(w)‖²/(2λ), lepriol2018 (8)."""
-        norm = evaluation.gradient_norm
-        gap = norm**2 / (2.0 * self.lam) if self.lam > 0.0 else nan
-        dual = lower_bound(evaluation.value, gap)
-        return Point(evaluation.w, evaluation.b, evaluation.value, dual, gap, norm)
+        """The certificate of a primal solver, free with its gradient: ‖∇P(w)‖²/(2λ), lepriol2018 (8).
+
+        With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
+        """
+        w, value = evaluation.w, evaluation.value
+        gap = self.regularizer.gap(w, evaluation.smooth, value - self.regularizer.value(w))
+        return Point(w, evaluation.b, value, lower_bound(value, gap), gap, evaluation.gradient_norm)
 
     def primal_point(self, w) -> Point:
         """The certificate at w: one pass. Log loss only."""

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from fenchel._memory import require_memory
 from fenchel._sparse import Rows, as_rows
-from fenchel.constants import penalty
 from fenchel.data import merge_contexts, weighted_examples
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
-from fenchel.regularizers import L2
+from fenchel.regularizers import regularizer
 from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain, observed_weights
 from fenchel.structures.crossed import Crossed
@@ -36,7 +35,8 @@ def binary(
     """Two classes: logistic regression (loss="log") or the linear support vector machine (loss="hinge").
 
     X: (n, d) dense or sparse. y: (n,) labels 0/1 or −1/+1; with the log loss also probabilities of the
-    class 1. Exactly one regularisation constant of `fenchel.constants`, by name: C=1.0 unless given.
+    class 1. One regularisation constant of `fenchel.constants`, by name: C=1.0 unless given; for weights that
+    are exactly zero one of ‖w‖₁ too: c1 with c2, rho1 with rho2, l1 with lam, l1_ratio with C or alpha.
     fit_intercept adds a free (unpenalised) offset; with intercept_scaling=s, and always with the hinge
     loss, a penalised constant feature s (default 1) instead, as LIBLINEAR does. threads: for passes over all
     examples; None uses all cores where it pays. The numbers do not depend on it.
@@ -49,8 +49,7 @@ def binary(
     examples, total = weighted_examples(as_rows(X), y, sample_weight)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
         raise ValueError("only one class has examples of positive weight; two are needed")
-    lam = penalty(total, **(constant or {"C": 1.0}))
-    return Problem(examples, Binary(), loss, L2(lam), free, threads, total)
+    return Problem(examples, Binary(), loss, regularizer(total, constant), free, threads, total)
 
 
 def flat(
@@ -83,8 +82,9 @@ def flat(
     if free:
         _require_every_label(examples)
     examples = merge_contexts(examples, by_target=loss.hinge) if merge else examples
-    lam = penalty(total, **(constant or {"C": 1.0}))
-    return Problem(examples, Crossed(targets.shape[1]), loss, L2(lam), free, threads, total)
+    return Problem(
+        examples, Crossed(targets.shape[1]), loss, regularizer(total, constant), free, threads, total
+    )
 
 
 def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=None, **constant) -> Problem:
@@ -101,9 +101,8 @@ def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=N
     _require_room(F.shape[1])
     examples, total = weighted_examples(as_rows(F), y, sample_weight, starts)
     examples = merge_contexts(examples, by_target=loss.hinge) if merge else examples
-    lam = penalty(total, **(constant or {"C": 1.0}))
     size = int(np.diff(examples.starts).max())
-    return Problem(examples, Joint(size), loss, L2(lam), False, threads, total)
+    return Problem(examples, Joint(size), loss, regularizer(total, constant), False, threads, total)
 
 
 def chain(
@@ -148,8 +147,7 @@ def chain(
     structure = replace(structure, banned=_banned(banned, size, examples))
     if observed:
         structure = replace(structure, mask=observed_weights(structure, examples))
-    lam = penalty(total, **(constant or {"C": 1.0}))
-    return Problem(examples, structure, loss, L2(lam), False, threads, total)
+    return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
 
 
 def _label_codes(y, N):

@@ -2,9 +2,10 @@
 
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
 from fenchel.estimators.maxent import MaxEnt
+from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.models import ModelError, read_model
 
-SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt)}
+SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger)}
 
 
 def load(path):

@@ -1,99 +1,159 @@
-"""Limited-memory BFGS: the batch rival of all five papers (Liu and Nocedal 1989)."""
+"""Limited-memory BFGS: the batch rival of all five papers (Liu and Nocedal 1989).
 
-from dataclasses import dataclass, field
+With an L1 term OWL-QN (Andrew and Gao 2007): the subgradient of least norm takes the gradient's place, and a
+step stays in the orthant it starts into, where P is smooth; a weight that would leave it stops at zero.
+"""
+
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
+from fenchel._math import REORDER
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
+from fenchel.solvers.pairs import Pairs
+
+SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where P changes no more
 
 
 @dataclass
 class LBFGSState(BatchState):
-    """The last steps, gradient changes and 1/⟨step, change⟩, oldest first."""
+    """Adds the last steps and gradient changes."""
 
-    steps: list = field(default_factory=list)
-    changes: list = field(default_factory=list)
-    curvatures: list = field(default_factory=list)
+    pairs: Pairs | None = None
 
 
 @dataclass(frozen=True)
 class LBFGS(BatchSolver):
-    """Quasi-Newton with `memory` pairs and a line search for the Wolfe conditions."""
+    """Quasi-Newton with `memory` pairs and a line search for the Wolfe conditions; OWL-QN with an L1 term."""
 
     memory: int = 10
-    needs: ClassVar[frozenset] = frozenset({"log", "gradient"})
+    needs: ClassVar[frozenset] = frozenset({"log", "descent"})
 
     def __post_init__(self):
         if not (isinstance(self.memory, int) and self.memory > 0):
             raise ValueError(f"memory={self.memory!r} must be a positive whole number")
 
     def init(self, problem, start):
-        return LBFGSState(**vars(super().init(problem, start)))
+        begun = super().init(problem, start)
+        return LBFGSState(**vars(begun), pairs=Pairs(self.memory, problem.dim))
 
     def step(self, problem, state):
-        before = state.evaluation
-        direction = -self._inverse_hessian_product(state, before.gradient)
-        if not before.gradient @ direction < 0.0:  # memory spoilt by rounding: start it anew
-            self._forget(state)
-            direction = -before.gradient
-        first = 1.0 if state.steps else min(1.0, 1.0 / max(before.gradient_norm, 1e-300))
-        after = self._search(problem, state, direction, first)
+        before, pairs = state.evaluation, state.pairs
+        direction, slope = self._direction(problem, pairs, before)
+        if not slope < 0.0:  # memory spoilt by rounding: start it anew
+            pairs.forget()
+            direction, slope = self._direction(problem, pairs, before)
+        first = 1.0 if len(pairs) else min(1.0, 1.0 / max(before.gradient_norm, 1e-300))
+        search = _search_orthant if problem.l1 > 0.0 else _search_line
+        after = search(problem, state, direction, slope, first)
         if after is None:
-            state.stalled = not state.steps
-            self._forget(state)
+            state.stalled = not len(pairs)
+            pairs.forget()
             return
-        self._remember(state, after.w - before.w, after.gradient - before.gradient)
+        pairs.remember(problem.design, before, after)
         state.evaluation = after
         state.updates += 1
 
-    def _inverse_hessian_product(self, state, gradient):
-        """The two-loop recursion."""
-        q = gradient.copy()
-        weights = []
-        pairs = list(zip(state.steps, state.changes, state.curvatures, strict=True))
-        for step, change, curvature in reversed(pairs):
-            weights.append(curvature * (step @ q))
-            q -= weights[-1] * change
-        if pairs:
-            _, change, curvature = pairs[-1]
-            q /= curvature * (change @ change)
-        for (step, change, curvature), weight in zip(pairs, reversed(weights), strict=True):
-            q += (weight - curvature * (change @ q)) * step
-        return q
+    def _direction(self, problem, pairs, now):
+        """The direction of the memory and its slope; with an L1 term only where it agrees with −gradient."""
+        direction, slope = pairs.direction(problem.design, now.gradient)
+        if problem.l1 > 0.0:
+            slope = _by_parts(problem, _align, now.gradient, direction)
+        return direction, slope
 
-    def _remember(self, state, step, change):
-        product = step @ change
-        if product <= 1e-16 * (change @ change):
-            return
-        state.steps.append(step)
-        state.changes.append(change)
-        state.curvatures.append(1.0 / product)
-        if len(state.steps) > self.memory:
-            for queue in (state.steps, state.changes, state.curvatures):
-                queue.pop(0)
 
-    def _forget(self, state):
-        for queue in (state.steps, state.changes, state.curvatures):
-            queue.clear()
+def _search_line(problem, state, direction, slope, step):
+    """A point that meets both Wolfe conditions, by bisection of a bracket; None where none is found.
 
-    def _search(self, problem, state, direction, step):
-        """A point that meets both Wolfe conditions, by bisection of a bracket; None where none is found.
+    Near the optimum P is constant to rounding; there a smaller slope alone counts as descent.
+    """
+    before = state.evaluation
+    low, high = 0.0, np.inf
+    for _ in range(50):
+        w = np.empty_like(before.w)
+        _by_parts(problem, _move, before.w, step, direction, w)
+        after = evaluate(problem, state, w, before.b)
+        after_slope = _by_parts(problem, _dot, after.gradient, direction)
+        flat = abs(after.value - before.value) <= FLAT * abs(before.value)
+        enough = after.value <= before.value + SUFFICIENT * step * slope
+        if not (enough or (flat and after_slope <= -slope)):
+            high = step
+        elif after_slope < 0.9 * slope:
+            low = step
+        else:
+            return after
+        step = 0.5 * (low + high) if np.isfinite(high) else 2.0 * step
+    return after if after.value < before.value else None
 
-        Near the optimum P is constant to rounding; there a smaller slope alone counts as descent.
-        """
-        before = state.evaluation
-        slope = float(before.gradient @ direction)
-        low, high = 0.0, np.inf
-        for _ in range(50):
-            after = evaluate(problem, state, before.w + step * direction, before.b)
-            after_slope = float(after.gradient @ direction)
-            flat = abs(after.value - before.value) <= 1e-14 * abs(before.value)
-            if not (after.value <= before.value + 1e-4 * step * slope or (flat and after_slope <= -slope)):
-                high = step
-            elif after_slope < 0.9 * slope:
-                low = step
-            else:
-                return after
-            step = 0.5 * (low + high) if np.isfinite(high) else 2.0 * step
-        return after if after.value < before.value else None
+
+def _search_orthant(problem, state, direction, slope, step):
+    """A point of sufficient decrease inside the orthant, by halving the step; None where none is found.
+
+    Andrew and Gao (2007), section 3.2: the decrease promised is that along the projected step.
+    """
+    before = state.evaluation
+    for _ in range(50):
+        w = np.empty_like(before.w)
+        promised = _by_parts(problem, _move_in_orthant, before.w, before.gradient, step, direction, w)
+        after = evaluate(problem, state, w, before.b)
+        if after.value < before.value and after.value <= before.value + SUFFICIENT * promised:
+            return after
+        flat = abs(after.value - before.value) <= FLAT * abs(before.value)
+        if flat and after.gradient_norm < 0.9 * before.gradient_norm:
+            return after
+        step *= 0.5
+    return None
+
+
+def _by_parts(problem, kernel, *arrays) -> float:
+    """The sum of what kernel(start, stop, *arrays) returns over parts of the weights, by threads."""
+    dim = problem.dim
+    return sum(problem.design.for_each_part(dim, 2 * dim, lambda start, stop: kernel(start, stop, *arrays)))
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _dot(start, stop, a, b):
+    total = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _move(start, stop, w, step, direction, out):
+    """out = w + step · direction; out written."""
+    for j in range(np.uint64(start), np.uint64(stop)):
+        out[j] = w[j] + step * direction[j]
+    return 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _align(start, stop, gradient, direction):
+    """direction_j = 0 where it is not against the gradient, written; returns ⟨gradient, direction⟩."""
+    slope = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        product = gradient[j] * direction[j]
+        if product < 0.0:
+            slope += product
+        else:
+            direction[j] = 0.0
+    return slope
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _move_in_orthant(start, stop, w, gradient, step, direction, out):
+    """out = w + step · direction, but 0 where its sign is not that of w, or at w = 0 that of −gradient.
+
+    out written; returns ⟨gradient, out − w⟩.
+    """
+    promised = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        moved = w[j] + step * direction[j]
+        side = w[j] if w[j] != 0.0 else -gradient[j]
+        if not moved * side > 0.0:
+            moved = 0.0
+        out[j] = moved
+        promised += gradient[j] * (moved - w[j])
+    return promised

@@ -80,6 +80,10 @@ class SDCA(DualSolver):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
     def init(self, problem, start):
+        if self.sampling == "residual" and problem.structure.linked:
+            raise ValueError(
+                "sampling='residual' needs outputs that can be listed, which sequences are not; use 'gap'"
+            )
         problem = self._seen(problem)
         self.reserve(problem, copies=2)
         epsilon = 0.0 if problem.loss.hinge else self.first
