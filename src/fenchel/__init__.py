@@ -10,6 +10,7 @@ _PUBLIC = {
     "LinearSVC": "fenchel.estimators.flat",
     "MaxEnt": "fenchel.estimators.maxent",
     "MaxEntTagger": "fenchel.estimators.tagger",
+    "ChainCRF": "fenchel.estimators.chain",
     "load": "fenchel.estimators.load",
     "solve": "fenchel.loop",
     "path": "fenchel.paths",

@@ -45,8 +45,8 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: _sparse.Rows, mass: np.ndarray | None, outputs: int | None, threads=None, extra=0):
-        """mass: of the rows, where features are to be centred; else None. extra: weights beside those of X."""
+    def __init__(self, rows: _sparse.Rows, mass, outputs: int | None, threads=None, extra=0):
+        """mass (n,): of the rows, where features are to be centred; else None. extra: weights not of X."""
         self.rows = rows
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
@@ -57,24 +57,8 @@ class Design:
         self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)
 
     def for_each_part(self, count: int, work: float, task) -> list:
-        """[task(start, stop) for each part of 0 … count − 1], by threads; one part where the work is small.
-
-        The calling thread takes its share: handing all of it over would cost it a wait.
-        """
-        cuts = np.linspace(0, count, PARTS + 1 if work >= LARGE else 2).astype(np.int64)
-        parts = list(pairwise(cuts))
-        helpers = min(self.threads, len(parts)) - 1
-        if helpers == 0:
-            return [task(*part) for part in parts]
-
-        def share(first):
-            return {k: task(*parts[k]) for k in range(first, len(parts), helpers + 1)}
-
-        others = [thread_pool(helpers).submit(share, first) for first in range(1, helpers + 1)]
-        done = share(0)
-        for other in others:
-            done |= other.result()
-        return [done[k] for k in range(len(parts))]
+        """[task(start, stop) for each part of 0 … count − 1], by threads; one part if the work is small."""
+        return for_each_share(count, work, self.threads, task)
 
     @property
     def work(self) -> int:
@@ -211,6 +195,28 @@ class Design:
     def centre_norm(self) -> float:
         """‖x̄‖²."""
         return _sparse.sum_of_squares(self.centre)
+
+
+def for_each_share(count: int, work: float, threads: int | None, task) -> list:
+    """[task(start, stop) for each part of 0 … count − 1], by threads; one part where the work is small.
+
+    The calling thread takes its share: handing all of it over would cost it a wait.
+    """
+    if work < LARGE:
+        return [task(0, count)]
+    parts = list(pairwise(np.linspace(0, count, PARTS + 1).astype(np.int64)))
+    helpers = min(thread_count(threads), len(parts)) - 1
+    if helpers == 0:
+        return [task(*part) for part in parts]
+
+    def share(first):
+        return {k: task(*parts[k]) for k in range(first, len(parts), helpers + 1)}
+
+    others = [thread_pool(helpers).submit(share, first) for first in range(1, helpers + 1)]
+    done = share(0)
+    for other in others:
+        done |= other.result()
+    return [done[k] for k in range(len(parts))]
 
 
 @cache

@@ -104,17 +104,23 @@ def choose(problem: Problem) -> str:
     Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
     it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
     memory and it converges fast: on sparse data, and with several labels also where the curvature of a
-    block, m‖x‖²/λ, is small. Else a method of the primal.
+    block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient, or block
+    Frank-Wolfe (sdca) for the hinge loss.
     """
     if problem.l1 > 0.0:
         return "lbfgs"
+    fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
+    if problem.structure.linked:
+        if problem.loss.hinge:
+            return "sdca"
+        return "eg" if problem.lam > 0.0 and fits else "lbfgs"
     if problem.loss.hinge:
         return "cd-dual"
     design, rows = problem.design, problem.examples.rows
     if 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05):
         return "newton"
     primal = "lbfgs" if problem.structure.name == "binary" else "tron"
-    if problem.lam == 0.0 or 4 * 8 * float(np.prod(problem.shape, dtype=float)) > 0.5 * available_bytes():
+    if problem.lam == 0.0 or not fits:
         return primal
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam

@@ -1,11 +1,12 @@
 """load: any saved estimator, by the class name in its file."""
 
+from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
 from fenchel.estimators.maxent import MaxEnt
 from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.models import ModelError, read_model
 
-SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger)}
+SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF)}
 
 
 def load(path):

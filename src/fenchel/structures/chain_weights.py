@@ -254,12 +254,12 @@ def radius(blocks, i):
     """R_i ≥ max over ỹ of ‖F(x, ỹ) − F(x, y)‖², lepriol2018 Appendix C.
 
     ‖F(x, ỹ)‖ is largest where all labels are one, if F ≥ 0. If y lacks a label that one can be it, and
-    nothing of F(x, y) cancels: ‖F(x, y)‖² + max ‖F(x, ỹ)‖². Else the square of the sum of the norms bounds it.
+    nothing of F(x, y) cancels: ‖F(x, y)‖² + max ‖F(x, ỹ)‖². Else (the sum of the norms)².
     """
     K, T = blocks.labels, tokens(blocks, i)
     if K == 1:
         return 0.0
-    here, one = np.empty(blocks.size), np.zeros(blocks.size)
+    here = np.empty(blocks.size)
     target(blocks, i, here)
     used = np.zeros(K, np.uint8)
     for t in range(T):

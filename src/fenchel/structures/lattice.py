@@ -4,8 +4,8 @@ The scores of one sequence lie in one flat array s. First the nodes, s[t·K + k]
 at positions (t − 1, t) score s[T·K + (t − 1)·stride + a·K + b], where stride is K² (a table for each edge) or
 0 (one table for all). Marginals have the same layout; those of a shared table are summed over the edges.
 
-`banned` (K·K,) marks pairs of labels that cannot follow each other with 1; empty, nothing is banned. A node of
-score −∞ cannot be. Where no sequence is left, log Z is −∞.
+`banned` (K·K,) marks pairs of labels that cannot follow each other with 1; empty, nothing is banned. A node
+of score −∞ cannot be. Where no sequence is left, log Z is −∞.
 """
 
 from math import exp, inf, log, log1p

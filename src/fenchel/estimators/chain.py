@@ -1,0 +1,344 @@
+"""ChainCRF: taggers. Linear-chain conditional random fields and max-margin Markov networks."""
+
+from itertools import pairwise
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel import problems
+from fenchel._sparse import as_csr
+from fenchel.design import for_each_share
+from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
+from fenchel.estimators.sequence_labels import (
+    LabelledSequences,
+    allowed_labels,
+    banned_pairs,
+    code_labels,
+    cut,
+)
+from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
+from fenchel.solvers.base import Start
+from fenchel.structures import decoding
+from fenchel.structures.decoding import Unlabelled
+
+NONE = np.empty(0, np.uint8)
+
+
+class ChainCRF(Trained):
+    """Labels for the tokens of sequences, with a proof of how far the model is from the optimum.
+
+    p(y | x) ∝ exp(Σ_t x_t · W[:, y_t] + Σ_t T[y_{t−1}, y_t]).  Minimises  C Σ_i v_i loss_i + ½‖w‖² over
+    sequences i of weight v_i. With loss="log" a conditional random field, with "hinge" a max-margin Markov
+    network whose margin is the Hamming distance.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Inverse regularisation strength; inf means none. CRFsuite's c2 is 1/(2C).
+    loss : "log" or "hinge", default "log"
+    template : None, str, Template or function, default None
+        How columns of strings become attributes: the name of a preset ("chunk", "pos", "ner"), a template
+        file of CRF++ or Wapiti, or a function (sentence, position) -> dict or list of attributes. None: X
+        holds attributes already.
+    min_count : int, default 1
+        An attribute that fewer tokens have is left out.
+    observed : bool, default False
+        Whether only pairs of attribute and label (and of neighbouring labels) that were seen have weights.
+    transitions : bool, default True
+        Whether neighbouring labels have weights; a CRF++ template without a B line sets it to False.
+    bias, boundaries : bool, default False
+        Weights for each label, and for each label in first and in last place.
+    banned : list of (label, label) or None
+        Pairs of labels that never follow each other, in training and prediction.
+    solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
+        As in LogisticRegression. A warm start keeps the weights of all attributes and labels it knows by
+        name, so that training can go on with new data.
+
+    Attributes
+    ----------
+    classes_ : array (K,) of the labels, sorted
+    coef_ : array (K, A); attribute_names_ : list of A names
+    transitions_ : array (K, K), from the label of the row to that of the column
+    edge_coef_ : array (B, K, K), of attributes crossed with pairs of labels
+    n_iter_, certificate_, trace_ : as in LogisticRegression
+
+    Examples
+    --------
+    >>> from fenchel import ChainCRF
+    >>> X = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"], ["barks"]]]
+    >>> model = ChainCRF(C=10.0).fit(X, [["D", "N", "V"], ["D", "N", "V"]])
+    >>> model.predict([[["a"], ["cat"], ["barks"]]])
+    [['D', 'N', 'V']]
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        loss="log",
+        template=None,
+        min_count=1,
+        observed=False,
+        transitions=True,
+        bias=False,
+        boundaries=False,
+        banned=None,
+        solver="auto",
+        tol=1e-3,
+        max_iter=1000,
+        max_seconds=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.C = C
+        self.loss = loss
+        self.template = template
+        self.min_count = min_count
+        self.observed = observed
+        self.transitions = transitions
+        self.bias = bias
+        self.boundaries = boundaries
+        self.banned = banned
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # ---- training
+
+    def fit(self, X, y, sample_weight=None, token_weight=None):
+        """Fit the model to labelled sequences.
+
+        Parameters
+        ----------
+        X : sequences
+            Each a list of tokens; a token is a dict name -> number, bool or string ({"tag": "NN"} is the
+            attribute "tag=NN"), or a list of names. Or arrays or sparse matrices, a row per token. With a
+            template: `Tokens` as `fenchel.io.columns` reads them, or lists of tuples of strings.
+        y : sequences of labels, one per token
+        sample_weight : array (n,) or None
+            How much each sequence counts.
+        token_weight : sequences of numbers or None
+            What a wrong label costs, with the hinge loss only.
+        """
+        return self.fit_encoded(self.encode_training(X, y, sample_weight, token_weight))
+
+    def encode_training(self, X, y, sample_weight=None, token_weight=None) -> LabelledSequences:
+        """Labelled sequences as numbers; learns the attributes and labels."""
+        source = source_for(X, self.template)
+        data = with_boundaries(source.learn(X, self.min_count), self.bias, self.boundaries)
+        codes, classes = code_labels(y, data.starts)
+        if data.rows.n_columns == 0 and data.edges.n_columns == 0:
+            raise ValueError(
+                "no token has an attribute that counts; lower min_count, or look at the template"
+            )
+        if token_weight is not None:
+            token_weight = np.concatenate([np.asarray(w, dtype=np.float64) for w in token_weight])
+        return LabelledSequences(data, codes, classes, source, sample_weight, token_weight)
+
+    def fit_encoded(self, data: LabelledSequences):
+        """Fit the model to sequences that are numbers already."""
+        problem = self.problem(data)
+        result = self._solve(problem, self._start(data))
+        return self.set_weights(data, result.w)
+
+    def problem(self, data: LabelledSequences):
+        """What this model minimises on the sequences; empty ones are left out."""
+        full = data.without_empty()
+        return problems.chain(
+            as_csr(full.sequences.rows),
+            full.codes,
+            full.sequences.starts,
+            loss=self.loss,
+            labels=data.classes.size,
+            edges=as_csr(full.sequences.edges) if full.sequences.edges.n_columns else None,
+            transitions=self._has_table(data.source),
+            observed=self.observed,
+            banned=banned_pairs(self.banned, data.classes),
+            sample_weight=full.weight,
+            token_weight=full.token_weight,
+            threads=self.n_jobs,
+            **self._constants(),
+        )
+
+    def _constants(self) -> dict:
+        """The regularisation, by the names of `fenchel.constants`."""
+        return {"C": self.C}
+
+    def _has_table(self, source):
+        return bool(self.transitions and source.transitions)
+
+    def _start(self, data):
+        """The last fit's weights, if asked for, those of attributes and labels that are still there."""
+        if not self.warm_start or not hasattr(self, "weights_"):
+            return None
+        K, source = data.classes.size, data.source
+        new_labels, old_labels = _places(data.classes.tolist(), self.classes_.tolist())
+        W = np.zeros((data.sequences.rows.n_columns, K))
+        V = np.zeros((data.sequences.edges.n_columns, K, K))
+        T = np.zeros((1 if self._has_table(source) else 0, K, K))
+        new, old = _places(self._names_of(source), self.attribute_names_)
+        W[np.ix_(new, new_labels)] = self.coef_.T[np.ix_(old, old_labels)]
+        new, old = _places(source.edge_names(), self.source_.edge_names())
+        V[np.ix_(new, new_labels, new_labels)] = self.edge_coef_[np.ix_(old, old_labels, old_labels)]
+        T[:, new_labels[:, None], new_labels] = self.transitions_[np.ix_(old_labels, old_labels)]
+        return Start(np.concatenate([W.ravel(), V.ravel(), T.ravel()]))
+
+    def _names_of(self, source):
+        return source.names() + boundary_names(self.bias, self.boundaries)
+
+    def set_weights(self, data: LabelledSequences, w):
+        """Make this the model of weights w, as `solve` gives them."""
+        self.classes_, self.source_, self.weights_ = data.classes, data.source, w
+        self.sizes_ = data.sequences.rows.n_columns, data.sequences.edges.n_columns
+        return self
+
+    # ---- what was learnt
+
+    @property
+    def coef_(self) -> np.ndarray:
+        A, K = self.sizes_[0], self.classes_.size
+        return self.weights_[: A * K].reshape(A, K).T
+
+    @property
+    def edge_coef_(self) -> np.ndarray:
+        (A, B), K = self.sizes_, self.classes_.size
+        return self.weights_[A * K : A * K + B * K * K].reshape(B, K, K)
+
+    @property
+    def transitions_(self) -> np.ndarray:
+        K = self.classes_.size
+        if not self._has_table(self.source_):
+            return np.zeros((K, K))
+        return self.weights_[-K * K :].reshape(K, K)
+
+    @property
+    def attribute_names_(self) -> list:
+        check_is_fitted(self, "weights_")
+        return self._names_of(self.source_)
+
+    # ---- prediction
+
+    def encode(self, X):
+        """Sequences as this model's numbers; attributes it does not know are left out."""
+        check_is_fitted(self, "weights_")
+        if callable(self.template):  # a model file could not hold it
+            self.source_.function = self.template
+        return with_boundaries(self.source_.read(X), self.bias, self.boundaries)
+
+    def _unlabelled(self, X, allowed, banned):
+        data = self.encode(X)
+        K = self.classes_.size
+        pairs = banned_pairs(self.banned, self.classes_)
+        more = banned_pairs(banned, self.classes_)
+        pairs = more if pairs is None else pairs if more is None else pairs | more
+        return Unlabelled(
+            rows=data.rows,
+            edges=data.edges,
+            starts=data.starts,
+            w=self.weights_,
+            labels=K,
+            tables=int(self._has_table(self.source_)),
+            banned=NONE if pairs is None else pairs.astype(np.uint8).ravel(),
+            allowed=allowed_labels(allowed, data.starts, self.classes_),
+        )
+
+    def predict(self, X, *, allowed=None, banned=None) -> list:
+        """The labels of each sequence, as lists.
+
+        allowed : for each sequence None or a list that holds, for each token, None (any label), a label that
+            is known already, or a list of labels to choose from
+        banned : list of (label, label) that must not follow each other, beside those of training
+        """
+        data = self._unlabelled(X, allowed, banned)
+        codes = np.empty(data.rows.shape[0], np.int64)
+        self._decode(data, lambda start, stop: decoding.best_labels(data, start, stop, codes))
+        return cut(self.classes_[codes], data.starts)
+
+    def _decode(self, data, task):
+        stuck = max(for_each_share(data.starts.size - 1, data.rows.nnz * data.labels, self.n_jobs, task))
+        if stuck >= 0:
+            raise ValueError(f"sequence {stuck}: no labels satisfy the constraints; allow more labels there")
+
+    def predict_marginals(self, X, *, allowed=None, banned=None) -> list:
+        """The probability of each label at each token: for each sequence an array (T, K); log loss only."""
+        self._require_probabilities("marginals")
+        data = self._unlabelled(X, allowed, banned)
+        mu, levels = np.empty((data.rows.shape[0], data.labels)), np.empty(data.starts.size - 1)
+        self._decode(data, lambda start, stop: decoding.node_marginals(data, start, stop, mu, levels))
+        return [mu[a:b] for a, b in pairwise(data.starts.astype(np.int64))]
+
+    def predict_nbest(self, X, k: int = 5, *, allowed=None, banned=None) -> list:
+        """The k best labellings of each sequence: a list of (labels, log-probability), best first.
+
+        With the hinge loss the score of the labels takes the place of their log-probability.
+        """
+        if not (isinstance(k, (int, np.integer)) and k >= 1):
+            raise ValueError(f"k={k!r} must be a positive whole number")
+        data = self._unlabelled(X, allowed, banned)
+        levels = np.zeros(data.starts.size - 1)
+        if self.loss == "log":
+            mu = np.empty((data.rows.shape[0], data.labels))
+            self._decode(data, lambda start, stop: decoding.node_marginals(data, start, stop, mu, levels))
+        return [self._several(data, i, k, levels[i]) for i in range(levels.size)]
+
+    def _several(self, data, i, k, level):
+        T = int(data.starts[i + 1] - data.starts[i])
+        if T == 0:
+            return [([], 0.0)]
+        labels, scores = np.zeros((k, T), np.int64), np.empty(k)
+        count = decoding.several_best(data, i, labels, scores)
+        return [(self.classes_[labels[r]].tolist(), float(scores[r] - level)) for r in range(count)]
+
+    def _require_probabilities(self, what):
+        if self.loss != "log":
+            raise ValueError(f"a ChainCRF with loss={self.loss!r} has no {what}; fit with loss='log'")
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The fraction of tokens labelled right."""
+        predicted = self.predict(X)
+        right = total = 0.0
+        weights = np.ones(len(predicted)) if sample_weight is None else sample_weight
+        for number, (found, truth, weight) in enumerate(zip(predicted, y, weights, strict=True)):
+            if len(found) != len(truth):
+                raise ValueError(f"sequence {number} has {len(found)} tokens but {len(truth)} labels in y")
+            right += weight * sum(a == b for a, b in zip(found, truth, strict=True))
+            total += weight * len(found)
+        return right / total if total else 0.0
+
+    def explain(self, sequence) -> SequenceExplanation:
+        """Why each token of one sequence gets its label; str() of the result is a table."""
+        return explain_sequence(self, sequence)
+
+    # ---- the model file
+
+    def _to_file(self):
+        facts, arrays = self.source_.to_file()
+        facts = {"source": facts, "sizes": list(self.sizes_)} | classes_to_facts(self.classes_)
+        return {"weights": self.weights_} | {f"source.{k}": a for k, a in arrays.items()}, facts
+
+    def _from_file(self, arrays, facts):
+        self.classes_, self.sizes_ = classes_from_facts(facts), tuple(map(int, facts["sizes"]))
+        own = {k.removeprefix("source."): a for k, a in arrays.items() if k.startswith("source.")}
+        self.source_ = SOURCES[facts["source"]["kind"]].from_file(facts["source"], own)
+        self.weights_ = arrays["weights"]
+        (A, B), K = self.sizes_, self.classes_.size
+        wanted = A * K + (B + self._has_table(self.source_)) * K * K
+        if self.weights_.shape != (wanted,):
+            raise ValueError(f"{self.weights_.size} weights, expected {wanted}")
+
+
+def _places(new: list, old: list):
+    """Where entries of both lists stand, in the new one and in the old one."""
+    where = {name: k for k, name in enumerate(old)}
+    pairs = [(k, where[name]) for k, name in enumerate(new) if name in where]
+    return tuple(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)

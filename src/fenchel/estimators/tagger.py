@@ -1,0 +1,340 @@
+"""MaxEntTagger: tags the words of sentences one after the other, by maximum entropy and beam search."""
+
+from itertools import chain, pairwise
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel import problems
+from fenchel._sparse import as_csr
+from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.beam import Local, make_beam, search_all
+from fenchel.estimators.encoded import as_labels, listed
+from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
+from fenchel.features.vocabulary import Vocabulary
+from fenchel.solvers.base import Start
+
+
+class MaxEntTagger(Trained):
+    """Maximum entropy tagger with beam search, with a proof of how far its training is from the optimum.
+
+    p(y_t | x, y_{t−1}, y_{t−2}) ∝ exp(Σ_j w_{j, y_t} f_j),  f_j the attributes of Ratnaparkhi (1996): a
+    frequent word, the spelling of a rare one, two words on either side, one and two tags before. Trained with
+    the true tags before as a plain maximum entropy model of tokens, C Σ_t loss_t + ½‖w‖², or if sigma2 is
+    given mean loss + ‖w‖²/(2σ²); so any solver for several labels trains it. huang2010, section 5.1.
+
+    Parameters
+    ----------
+    sigma2, C : as in MaxEnt
+    beam : int, default 5
+        How many beginnings of a tag sequence the search keeps from word to word.
+    rare : int, default 5
+        A word seen less often in training is rare: known by its spelling.
+    min_count : int, default 1
+        An attribute that fewer tokens have is left out; frequent words stay.
+    tag_dictionary : bool, default True
+        A frequent word takes only tags it had in training.
+    solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
+        As in LogisticRegression. A warm start keeps the weights of all attributes and tags it knows by name.
+
+    Attributes
+    ----------
+    coef_ : array (tags, attributes)
+    classes_ : array of the tags, sorted
+    features_ : ContextFeatures, which attribute is which column of coef_
+    n_iter_ : int, passes used
+    certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
+    trace_ : Trace, a row per check
+
+    Examples
+    --------
+    >>> from fenchel import MaxEntTagger
+    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
+    >>> MaxEntTagger(rare=1).fit(X, y).predict([["the", "cat", "barks"]])
+    [['DET', 'NOUN', 'VERB']]
+    """
+
+    def __init__(
+        self,
+        sigma2=None,
+        C=1.0,
+        *,
+        beam=5,
+        rare=5,
+        min_count=1,
+        tag_dictionary=True,
+        solver="auto",
+        tol=1e-3,
+        max_iter=1000,
+        max_seconds=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.sigma2 = sigma2
+        self.C = C
+        self.beam = beam
+        self.rare = rare
+        self.min_count = min_count
+        self.tag_dictionary = tag_dictionary
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # ---- training
+
+    def fit(self, X, y):
+        """Fit the tagger.
+
+        Parameters
+        ----------
+        X : list of sentences, each a list of words
+        y : list of as many lists of tags, a string for each word
+        """
+        problem, features, classes, dictionary = self._prepare(X, y)
+        result = self._solve(problem, self._start(problem, features, classes))
+        self.features_, self.classes_, self._dictionary = features, classes, dictionary
+        self.coef_ = result.w.reshape(features.size, classes.size).T
+        return self
+
+    def problem(self, X, y):
+        """What `fit` minimises: a Problem of an example per token, for `fenchel.solve`."""
+        return self._prepare(X, y)[0]
+
+    def _prepare(self, X, y):
+        """The problem, its features and tags, and the tags (frequent words, K) that each word had."""
+        for name in ("beam", "rare", "min_count"):
+            _require_positive(name, getattr(self, name))
+        sentences, tags = read_tagged(X, y)
+        text, tagged = _number("X", sentences), _number("y", tags)
+        if text.word.size == 0:
+            raise ValueError("there are no words in X; at least one is needed")
+        classes, codes = _sorted_tags(tagged)
+        features = learn_features(text, codes, classes.size, self.rare, self.min_count)
+        if features.size == 0:
+            raise ValueError(f"no attribute occurs min_count={self.min_count} times; lower min_count")
+        tokens = features.tokens(text)
+        constant = {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
+        rows = as_csr(features.rows(tokens, codes))
+        problem = problems.flat(rows, codes, labels=classes.size, threads=self.n_jobs, **constant)
+        had = np.zeros((features.n_frequent + 1, classes.size), bool)
+        had[tokens.frequent[tokens.word], codes] = True  # the rare ones, −1, go to the last row
+        return problem, features, classes, had[:-1]
+
+    def _start(self, problem, features, classes):
+        """The last fit's weights, if asked for, those of attributes and tags that are still there."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        attributes = _places(features.names(classes.tolist()), self._names())
+        tags = _places(classes.tolist(), self.classes_.tolist())
+        W = np.zeros((features.size, classes.size))
+        known = np.ix_(attributes >= 0, tags >= 0)
+        W[known] = self.coef_[np.ix_(tags[tags >= 0], attributes[attributes >= 0])].T
+        same = W.shape == self.coef_.T.shape and (attributes >= 0).all() and (tags >= 0).all()
+        return Start(W.ravel(), mu=self._last_dual(problem) if same else None)
+
+    # ---- prediction
+
+    def predict(self, X) -> list[list[str]]:
+        """The tags of each sentence."""
+        starts, tags, _ = self._search(X, 1)
+        return [tags[0][a:b] for a, b in pairwise(starts)]
+
+    def predict_nbest(self, X, k: int) -> list[list[tuple[list[str], float]]]:
+        """For each sentence its k most probable tag sequences, the best first, as (tags, log-probability).
+
+        The search is by a beam of at least k; there are fewer where a sentence has fewer sequences.
+        """
+        _require_positive("k", k)
+        starts, tags, log_p = self._search(X, k)
+        return [
+            [(tags[r][a:b], p) for r, p in enumerate(of) if p > -np.inf]
+            for (a, b), of in zip(pairwise(starts), log_p.tolist(), strict=True)
+        ]
+
+    def _search(self, X, best):
+        """Where sentences start, the tags of all words for each rank, and log_p (sentences, best)."""
+        check_is_fitted(self)
+        _require_positive("beam", self.beam)
+        tokens = self.features_.tokens(_number("X", read_sentences("X", X)))
+        longest = int(np.diff(tokens.starts).max(initial=1))
+        beam = make_beam(max(longest, 1), self.classes_.size, max(self.beam, best))
+        codes, log_p = np.zeros((best, tokens.word.size), np.int32), np.empty((tokens.starts.size - 1, best))
+        search_all(tokens, self._local(), beam, best, codes, log_p)
+        return tokens.starts.tolist(), self.classes_.astype(object)[codes].tolist(), log_p
+
+    def _local(self):
+        """What the search knows of the model."""
+        allowed = np.ones((self.features_.n_frequent + 1, self.classes_.size), bool)
+        if self.tag_dictionary:
+            allowed[:-1] = self._dictionary
+        features = self.features_
+        return Local(np.ascontiguousarray(self.coef_.T), features.previous, features.pair, allowed)
+
+    def score(self, X, y) -> float:
+        """The fraction of words tagged right."""
+        sentences, truth = read_tagged(X, y)
+        pairs = zip(chain.from_iterable(self.predict(sentences)), chain.from_iterable(truth), strict=True)
+        right = [predicted == true for predicted, true in pairs]
+        if not right:
+            raise ValueError("there are no words to score; at least one is needed")
+        return sum(right) / len(right)
+
+    # ---- looking inside
+
+    def explain(self, words, position: int) -> Explanation:
+        """Which attribute of a word speaks for which tag, given the tags predicted before it.
+
+        words : one sentence;  position : of the word, from 0
+        """
+        tags = self.predict([words])[0]
+        if not -len(tags) <= position < len(tags):
+            raise ValueError(f"position {position} is outside of the sentence, which has {len(tags)} words")
+        text, t, classes = number_words([list(words)]), position % len(tags), self.classes_.tolist()
+        codes = np.array([classes.index(tag) for tag in tags])
+        columns = as_csr(self.features_.rows(self.features_.tokens(text), codes))[t].indices
+        names = self._names()
+        shares = {
+            tag: [(names[j], float(w[j])) for j in columns]
+            for tag, w in zip(classes, self.coef_, strict=True)
+        }
+        near = list(words)[max(t - 2, 0) : t + 3]
+        return Explanation.of(shares, [w for w in near if w not in self.features_.words], log_loss=True)
+
+    def top_features(self, n=10, label=None) -> list[FeatureWeight]:
+        """The n heaviest weights, of one tag or of all, as (feature, label, weight), the heaviest first."""
+        check_is_fitted(self)
+        labels, weights = self.classes_.tolist(), self.coef_
+        if label is not None:
+            if label not in labels:
+                raise ValueError(f"tag {label!r} is unknown to the model; there are {listed(labels)}")
+            labels, weights = [label], weights[[labels.index(label)]]
+        names, places = self._names(), np.unravel_index(heaviest(weights.ravel(), n), weights.shape)
+        found = [
+            FeatureWeight(names[j], labels[k], float(weights[k, j])) for k, j in zip(*places, strict=True)
+        ]
+        return [one for one in found if one.weight]
+
+    def _names(self):
+        return self.features_.names(self.classes_.tolist())
+
+    # ---- the model file
+
+    def _to_file(self):
+        features = self.features_
+        arrays = {"weights": self.coef_.T, "dictionary": self._dictionary}
+        arrays |= {name: getattr(features, name) for name in ("frequent", "around", "previous", "pair")}
+        for kind in ("words", "spellings"):
+            named = getattr(features, kind).to_arrays()
+            arrays |= {f"{kind}_{part}": array for part, array in named.items()}
+        return arrays, classes_to_facts(self.classes_)
+
+    def _from_file(self, arrays, facts):
+        words, spellings = (
+            Vocabulary.from_arrays(arrays[f"{kind}_text"], arrays[f"{kind}_offsets"])
+            for kind in ("words", "spellings")
+        )
+        tables = (arrays[name] for name in ("around", "previous", "pair"))
+        self.features_ = ContextFeatures(words, arrays["frequent"], spellings, *tables)
+        self.classes_, self._dictionary = classes_from_facts(facts), arrays["dictionary"]
+        self.coef_ = arrays["weights"].T
+        self._check_file(len(words), self.classes_.size)
+
+    def _check_file(self, V, K):
+        """A wrong column or shape would be read from beyond the arrays."""
+        features = self.features_
+        expected = {
+            "frequent": (features.frequent, np.int32, (V,)),
+            "around": (features.around, np.int32, (4, V + 1)),
+            "previous": (features.previous, np.int32, (K + 1,)),
+            "pair": (features.pair, np.int32, (K + 1, K + 1)),
+            "weights": (self.coef_.T, np.float64, (features.size, K)),
+            "dictionary": (self._dictionary, np.bool_, (features.n_frequent, K)),
+        }
+        for name, (array, dtype, shape) in expected.items():
+            if array.dtype != dtype or array.shape != shape:
+                found = f"{array.dtype} of shape {array.shape}"
+                raise ValueError(f"{name} is {found}, expected {np.dtype(dtype)} of shape {shape}")
+        tables = (features.frequent, features.around, features.previous, features.pair)
+        columns = np.concatenate([table.ravel() for table in tables])
+        taken = np.arange(features.n_frequent, features.n_frequent + len(features.spellings))
+        if not np.array_equal(np.sort(np.append(columns[columns >= 0], taken)), np.arange(features.size)):
+            raise ValueError("the tables give columns twice, or none to some weights")
+
+
+# ---- reading what the user gives
+
+
+def read_sentences(name: str, X) -> list[list]:
+    """Sentences as lists; TypeError that names the first that is none."""
+    if isinstance(X, str | bytes | dict) or not hasattr(X, "__iter__"):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, expected a list of sentences, each a list of strings"
+        )
+    sentences = []
+    for number, sentence in enumerate(X):
+        if isinstance(sentence, str):
+            raise TypeError(
+                f"{name}, sentence {number}: the string {sentence!r}, expected a list of strings "
+                f"(one sentence is a list in a list; a text is cut by split)"
+            )
+        if isinstance(sentence, bytes | dict) or not hasattr(sentence, "__iter__"):
+            kind = type(sentence).__name__
+            raise TypeError(f"{name}, sentence {number}: a {kind}, expected a list of strings")
+        sentences.append(sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence))
+    return sentences
+
+
+def read_tagged(X, y) -> tuple[list, list]:
+    """Sentences and their tags, as lists of equal lengths."""
+    sentences, tags = read_sentences("X", X), read_sentences("y", y)
+    if len(sentences) != len(tags):
+        raise ValueError(f"X has {len(sentences)} sentences but y has {len(tags)}; they must match")
+    for number, (words, of) in enumerate(zip(sentences, tags, strict=True)):
+        if len(words) != len(of):
+            raise ValueError(f"sentence {number}: {len(words)} words but {len(of)} tags; they must match")
+    return sentences, tags
+
+
+def _number(name, sentences):
+    """The sentences as a Text; TypeError that names the first word that is no string."""
+    try:
+        return number_words(sentences)
+    except TypeError:
+        for number, sentence in enumerate(sentences):
+            for place, word in enumerate(sentence):
+                if not isinstance(word, str):
+                    found = f"{word!r} is a {type(word).__name__}"
+                    message = f"{name}, sentence {number}, position {place}: {found}, expected a string"
+                    raise TypeError(message) from None
+        raise
+
+
+def _sorted_tags(tagged):
+    """The tags, sorted, and the number of each token's among them."""
+    names = tagged.words.names
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    return as_labels([names[k] for k in order]), rank[tagged.word]
+
+
+def _places(new: list, old: list) -> np.ndarray:
+    """(new,) where each name stands among the old ones, or −1."""
+    place = {name: k for k, name in enumerate(old)}
+    return np.array([place.get(name, -1) for name in new], dtype=np.int64)
+
+
+def _require_positive(name, value):
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1")

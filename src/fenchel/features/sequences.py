@@ -1,0 +1,255 @@
+"""Where the attributes of sequences come from: named ones, templates over columns, or plain numbers.
+
+Each source learns its attributes once and afterwards gives rows in the same columns:
+
+    learn(X, min_count) -> Lattice rows        read(X) -> the same, unknown attributes left out
+    names(), edge_names()                      to_facts(), to_arrays(), and from_file for the model file
+
+A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel._sparse import Rows, as_csr, as_rows
+from fenchel.features.attributes import Extractor
+from fenchel.features.encode import encode
+from fenchel.features.tokens import Tokens
+from fenchel.features.vocabulary import Vocabulary
+
+BIAS, START, END = "__bias__", "__start__", "__end__"
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """n sequences of N tokens as numbers: rows (N, A), edges (N, B), starts (n + 1,) uint64."""
+
+    rows: Rows
+    edges: Rows
+    starts: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return self.starts.size - 1
+
+
+class NamedAttributes:
+    """Sequences of tokens, each a dict of attributes or a list of their names, as `features.encode` says."""
+
+    kind = "named"
+    transitions = True
+
+    def __init__(self, function=None):
+        """function(sentence, position) -> attributes of the token there, where X holds something else."""
+        self.function = function
+        self.vocabulary = Vocabulary()
+
+    def learn(self, X, min_count) -> Sequences:
+        return self._encode(X, True, min_count)
+
+    def read(self, X) -> Sequences:
+        return self._encode(X, False, 1)
+
+    def _encode(self, X, grow, min_count):
+        tokens, lengths = [], []
+        for number, sequence in enumerate(X):
+            if isinstance(sequence, str | dict) or not hasattr(sequence, "__len__"):
+                kind = type(sequence).__name__
+                raise TypeError(
+                    f"sequence {number} is a {kind}, expected a list with the attributes of each token"
+                )
+            lengths.append(len(sequence))
+            tokens.append(self._of(sequence))
+        rows, self.vocabulary = self._rows(tokens, lengths, grow, min_count)
+        return Sequences(rows, _no_edges(rows), _starts(lengths))
+
+    def _of(self, sequence):
+        if self.function is None:
+            return sequence
+        return [self.function(sequence, t) for t in range(len(sequence))]
+
+    def _rows(self, tokens, lengths, grow, min_count):
+        try:
+            return encode(chain.from_iterable(tokens), self.vocabulary, grow, min_count)
+        except (TypeError, ValueError) as error:
+            raise type(error)(_place(str(error), lengths)) from None
+
+    def names(self) -> list:
+        return self.vocabulary.names
+
+    def edge_names(self) -> list:
+        return []
+
+    def to_file(self) -> tuple[dict, dict]:
+        return {"kind": self.kind, "function": self.function is not None}, self.vocabulary.to_arrays()
+
+    @classmethod
+    def from_file(cls, facts, arrays):
+        source = cls(_lost_function if facts["function"] else None)
+        source.vocabulary = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
+        return source
+
+
+def _lost_function(sentence, t):
+    raise ValueError(
+        "this model was trained with template=<a Python function>, which a model file cannot hold; "
+        "set model.template to that function before predicting"
+    )
+
+
+def _place(message, lengths):
+    """ "event 17: ..." of a list of tokens as "sequence 3, token 2: ..."."""
+    head, _, rest = message.partition(":")
+    word, _, number = head.partition(" ")
+    if word != "event" or not number.isdigit():
+        return message
+    starts = _starts(lengths).astype(np.int64)
+    sequence = int(np.searchsorted(starts, int(number), "right")) - 1
+    return f"sequence {sequence}, token {int(number) - starts[sequence]}:{rest}"
+
+
+class TemplateAttributes:
+    """Columns of strings and a template: `features.attributes`."""
+
+    kind = "template"
+
+    def __init__(self, template):
+        self.extractor = template if isinstance(template, Extractor) else Extractor(template)
+
+    @property
+    def transitions(self) -> bool:
+        return self.extractor.transitions
+
+    def learn(self, X, min_count) -> Sequences:
+        tokens = as_tokens(X)
+        return _with_edges(tokens, *self.extractor.fit(tokens, min_count))
+
+    def read(self, X) -> Sequences:
+        tokens = as_tokens(X)
+        return _with_edges(tokens, *self.extractor.transform(tokens))
+
+    def names(self) -> list:
+        return self.extractor.names()
+
+    def edge_names(self) -> list:
+        return self.extractor.edge_names()
+
+    def to_file(self) -> tuple[dict, dict]:
+        return {"kind": self.kind, "extractor": self.extractor.to_facts()}, self.extractor.to_arrays()
+
+    @classmethod
+    def from_file(cls, facts, arrays):
+        return cls(Extractor.from_arrays(facts["extractor"], arrays))
+
+
+def as_tokens(X) -> Tokens:
+    """Tokens, or lists of sentences whose tokens are strings or tuples of strings."""
+    return X if isinstance(X, Tokens) else Tokens.from_sentences(X)
+
+
+class NumberedAttributes:
+    """Sequences as arrays or sparse matrices, one row per token; column j is the attribute "j"."""
+
+    kind = "numbered"
+    transitions = True
+
+    def __init__(self, columns=None):
+        self.columns = columns
+
+    def learn(self, X, min_count) -> Sequences:
+        data = self._stack(X)
+        if min_count > 1:
+            raise ValueError("min_count applies to named attributes; choose the columns of arrays yourself")
+        return data
+
+    def read(self, X) -> Sequences:
+        return self._stack(X)
+
+    def _stack(self, X):
+        matrices = [x.tocsr() if sp.issparse(x) else np.asarray(x, dtype=np.float64) for x in X]
+        for number, x in enumerate(matrices):
+            if x.ndim != 2:
+                raise ValueError(f"sequence {number} has {x.ndim} dimensions, expected 2: one row per token")
+            self.columns = x.shape[1] if self.columns is None else self.columns
+            if x.shape[1] != self.columns:
+                raise ValueError(f"sequence {number} has {x.shape[1]} columns, expected {self.columns}")
+        if not matrices:
+            return Sequences(*[as_rows(np.zeros((0, self.columns or 0)))] * 2, _starts([]))
+        stacked = sp.vstack([sp.csr_matrix(x) for x in matrices], format="csr")
+        if not np.isfinite(stacked.data).all():
+            raise ValueError("X contains NaN or infinity; remove or impute those entries first")
+        rows = as_rows(stacked)
+        return Sequences(rows, _no_edges(rows), _starts([x.shape[0] for x in matrices]))
+
+    def names(self) -> list:
+        return [str(j) for j in range(self.columns)]
+
+    def edge_names(self) -> list:
+        return []
+
+    def to_file(self) -> tuple[dict, dict]:
+        return {"kind": self.kind, "columns": int(self.columns)}, {}
+
+    @classmethod
+    def from_file(cls, facts, arrays):
+        return cls(int(facts["columns"]))
+
+
+SOURCES = {source.kind: source for source in (NamedAttributes, TemplateAttributes, NumberedAttributes)}
+
+
+def source_for(X, template):
+    """The source of attributes that fits what the user gives."""
+    if callable(template):
+        return NamedAttributes(template)
+    if template is not None:
+        return TemplateAttributes(template)
+    if isinstance(X, Tokens):
+        raise ValueError(
+            "columns of strings need a template: the name of a preset, a template file or a function"
+        )
+    first = next((x for x in X if _length(x) > 0), None) if isinstance(X, list | tuple | np.ndarray) else None
+    is_array = sp.issparse(first) or (isinstance(first, np.ndarray) and first.ndim == 2)
+    return NumberedAttributes() if is_array else NamedAttributes()
+
+
+def _length(x):
+    return x.shape[0] if hasattr(x, "shape") and x.shape else len(x) if hasattr(x, "__len__") else 1
+
+
+def with_boundaries(data: Sequences, bias: bool, boundaries: bool) -> Sequences:
+    """The sequences with columns behind the others: one on every token, one on the first, one on the last."""
+    if not (bias or boundaries):
+        return data
+    N, starts = data.rows.shape[0], data.starts.astype(np.int64)
+    columns = [np.ones(N)] if bias else []
+    if boundaries:
+        first, last, full = np.zeros(N), np.zeros(N), np.diff(starts) > 0
+        first[starts[:-1][full]] = 1.0
+        last[starts[1:][full] - 1] = 1.0
+        columns += [first, last]
+    more = sp.csr_matrix(np.column_stack(columns)) if N else sp.csr_matrix((0, len(columns)))
+    rows = as_rows(sp.hstack([as_csr(data.rows), more], format="csr"))
+    return Sequences(rows, data.edges, data.starts)
+
+
+def boundary_names(bias: bool, boundaries: bool) -> list:
+    return [BIAS] * bias + [START, END] * boundaries
+
+
+def _with_edges(tokens, rows, edges):
+    edges = _no_edges(rows) if edges is None else edges
+    return Sequences(rows, edges, tokens.starts.astype(np.uint64))
+
+
+def _no_edges(rows):
+    N = rows.shape[0]
+    nothing = np.empty(0, np.uint32), np.empty(0)
+    return Rows(np.zeros(N + 1, np.uint64), *nothing, 0)
+
+
+def _starts(lengths):
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.uint64)

@@ -1,0 +1,175 @@
+"""Column files: a token a line, its columns between blanks or tabs, a blank line behind each sentence.
+
+CoNLL-2000 and 2003, CRF++ and Wapiti use this format, with the label in the last column.
+"""
+
+import codecs
+from array import array
+from collections import defaultdict
+from itertools import count
+
+import numpy as np
+from numba import njit
+
+from fenchel.features.tokens import Tokens
+from fenchel.io._text import check_text, lines_of, open_text
+from fenchel.io.errors import DataError
+
+BLOCK = 1 << 20  # bytes of text parsed at a time; a longer line makes a longer block
+_SPACE, _TAB, _RETURN, _NEWLINE = (np.uint8(ord(c)) for c in " \t\r\n")
+
+
+def read_columns(path) -> Tokens:
+    """Read a column file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+
+    Raises
+    ------
+    DataError
+        At the first line with more or fewer columns than the first has.
+    """
+    with open_text(path) as (stream, source):
+        corpus = _Corpus(source)
+        for text in _blocks(stream, source):
+            corpus.add(text)
+    return corpus.finish()
+
+
+class _Corpus:
+    """Tokens in the making: one dict of bytes for each column, and machine numbers."""
+
+    def __init__(self, source):
+        self._source = source
+        self._line, self._n, self._fresh = 1, 0, True
+        self._starts = [np.zeros(0, np.int64)]
+        self._ids, self._codes = [], []
+
+    def add(self, text):
+        """Read whole lines."""
+        fields = text.split()
+        self._scan(text, len(fields))
+        width = len(self._ids)
+        for j, (ids, codes) in enumerate(zip(self._ids, self._codes, strict=True)):
+            codes.extend(map(ids.__getitem__, fields[j::width]))
+        self._line += text.count(b"\n")
+
+    def _scan(self, text, n_fields):
+        """Find where sentences start, and make sure that all lines have as many columns as the first one."""
+        if n_fields and not self._ids:
+            width = len(text.lstrip().split(b"\n", 1)[0].split())
+            self._ids = [defaultdict(count().__next__) for _ in range(width)]
+            self._codes = [array("I") for _ in range(width)]
+        width = len(self._ids)
+        starts = np.empty(n_fields // max(width, 1) + 1, np.int64)
+        found, lines, self._fresh, at = _find_sentences(
+            np.frombuffer(text, np.uint8), width, self._fresh, starts
+        )
+        if at < len(text):
+            line = text[at:].split(b"\n", 1)[0]
+            message = f"{_columns(len(line.split()))}, expected {width}"
+            raise DataError(self._source, self._line + text.count(b"\n", 0, at), message)
+        self._starts.append(starts[:found] + self._n)
+        self._n += lines
+
+    def finish(self):
+        if not self._n:
+            raise DataError(self._source, None, "no tokens found")
+        starts = np.concatenate([*self._starts, [self._n]])
+        codes = np.array([np.frombuffer(column, np.uint32) for column in self._codes])
+        return Tokens(starts, codes, [[value.decode() for value in ids] for ids in self._ids])
+
+
+@njit(cache=True, nogil=True)
+def _find_sentences(text, width, fresh, starts):
+    """Places of the sentences that start in a text of whole lines, counted in tokens; written to starts.
+
+    fresh: whether the text goes on behind a blank line.  Returns the number of sentences and of tokens,
+    whether the text ends in a blank line, and where the first line starts that has not `width` columns, else
+    the size.
+    """
+    found, tokens, fields, inside, begin = 0, 0, 0, False, 0
+    for i in range(text.size):
+        c = text[i]
+        if c != _SPACE and (c < _TAB or c > _RETURN):  # in between are the other blanks of ASCII
+            fields += not inside
+            inside = True
+            continue
+        inside = False
+        if c == _NEWLINE:
+            if fields == 0:
+                fresh = True
+            elif fields != width:
+                return found, tokens, fresh, begin
+            else:
+                if fresh:
+                    starts[found] = tokens
+                    found += 1
+                fresh = False
+                tokens += 1
+            fields, begin = 0, i + 1
+    return found, tokens, fresh, text.size
+
+
+def _blocks(stream, source):
+    """Yield the text in blocks of whole lines, checked to be UTF-8; the last one ends in a newline too."""
+    rest, line, first = b"", 1, True
+    while chunk := stream.read(BLOCK):
+        if first:
+            chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
+        head, newline, tail = chunk.rpartition(b"\n")
+        if not newline:
+            rest += chunk
+            continue
+        text, rest = rest + head + newline, tail
+        check_text(text, source, line)
+        line += text.count(b"\n")
+        yield text
+    if rest:
+        check_text(rest, source, line)
+        yield rest + b"\n"
+
+
+def iterate_columns(path):
+    """Yield the sentences of a column file one by one, each as Tokens, as soon as its blank line is read.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for `read_columns`, or a binary stream.
+
+    Raises
+    ------
+    DataError
+        At the first line with more or fewer columns than the first has.
+    """
+    rows, width = [], None
+    with open_text(path) as (stream, source):
+        for number, line in lines_of(stream):
+            fields = line.split()
+            if fields:
+                width = width or len(fields)
+                if len(fields) != width:
+                    raise DataError(source, number, f"{_columns(len(fields))}, expected {width}")
+                rows.append(fields)
+            elif rows:
+                yield _sentence(rows, source, number - len(rows))
+                rows = []
+    if rows:
+        yield _sentence(rows, source, number - len(rows) + 1)
+    elif width is None:
+        raise DataError(source, None, "no tokens found")
+
+
+def _sentence(rows, source, line):
+    """Tokens of one sentence, whose first token is on this line of the file."""
+    check_text(b"\n".join(map(b" ".join, rows)), source, line)
+    columns = [b" ".join(column).decode().split(" ") for column in zip(*rows, strict=True)]
+    return Tokens.from_columns(columns, [0, len(rows)])
+
+
+def _columns(n):
+    return f"{n} column" + "s" * (n != 1)
