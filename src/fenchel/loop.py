@@ -113,7 +113,7 @@ def choose(problem: Problem) -> str:
     if problem.structure.linked:
         if problem.loss.hinge:
             return "sdca"
-        return "eg" if problem.lam > 0.0 and fits else "lbfgs"
+        return "eg-gap" if problem.lam > 0.0 and fits else "lbfgs"
     if problem.loss.hinge:
         return "cd-dual"
     design, rows = problem.design, problem.examples.rows

@@ -127,7 +127,8 @@ def chain(
     y: (N,) labels 0 … K − 1. starts: (n + 1,) where the tokens of each sequence begin, from 0 to N.
     edges: (N, B) attributes of the transition into each token, each with a weight for every pair of labels.
     transitions: whether each pair of neighbouring labels has a weight. observed: only pairs of attribute and
-    label, and of neighbouring labels, that the data show have one. banned: (K, K) bool, pairs that cannot be.
+    label, and of neighbouring labels, that the data show have one; or (d,) bool, the weights there are, in the
+    order of the result. banned: (K, K) bool, pairs that cannot be.
     token_weight: (N,) what a wrong label costs under the hinge loss; 1 unless given. Constant, sample_weight
     (per sequence), labels and threads as in `flat`. The weights of the result are [W (A, K) | V (B, K, K) |
     transitions (K, K)], row by row. Start, end and bias of a label are attributes that X holds.
@@ -145,9 +146,19 @@ def chain(
     examples, total = weighted_examples(as_rows(X), codes, sample_weight, starts, **more)
     structure = Chain(size, bool(transitions), E.shape[1], unrolled=E.shape[1] > 0)
     structure = replace(structure, banned=_banned(banned, size, examples))
-    if observed:
-        structure = replace(structure, mask=observed_weights(structure, examples))
+    structure = replace(structure, mask=_mask(observed, structure, examples))
     return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
+
+
+def _mask(observed, structure, examples):
+    """(d,) bool, the weights there are; None for all."""
+    if isinstance(observed, (bool, np.bool_)):
+        return observed_weights(structure, examples) if observed else None
+    mask = np.asarray(observed, dtype=bool)
+    size = examples.rows.n_columns * structure.labels + structure.extra
+    if mask.shape != (size,):
+        raise ValueError(f"observed has shape {mask.shape}, expected True, False or a mask ({size},)")
+    return None if mask.all() else mask
 
 
 def _label_codes(y, N):

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
+from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.design import for_each_share
 from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
@@ -151,13 +152,13 @@ class ChainCRF(Trained):
         result = self._solve(problem, self._start(data))
         return self.set_weights(data, result.w)
 
-    def problem(self, data: LabelledSequences):
-        """What this model minimises on the sequences; empty ones are left out."""
+    def problem(self, data: LabelledSequences, **changes):
+        """What this model minimises on the sequences, less the empty ones.
+
+        changes: arguments of `problems.chain` that take the place of this model's, as c1 and c2 do of C.
+        """
         full = data.without_empty()
-        return problems.chain(
-            as_csr(full.sequences.rows),
-            full.codes,
-            full.sequences.starts,
+        settings = dict(
             loss=self.loss,
             labels=data.classes.size,
             edges=as_csr(full.sequences.edges) if full.sequences.edges.n_columns else None,
@@ -167,12 +168,10 @@ class ChainCRF(Trained):
             sample_weight=full.weight,
             token_weight=full.token_weight,
             threads=self.n_jobs,
-            **self._constants(),
         )
-
-    def _constants(self) -> dict:
-        """The regularisation, by the names of `fenchel.constants`."""
-        return {"C": self.C}
+        constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else {"C": self.C}
+        rows, starts = as_csr(full.sequences.rows), full.sequences.starts
+        return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
 
     def _has_table(self, source):
         return bool(self.transitions and source.transitions)

@@ -21,6 +21,7 @@ SOLVERS = {
     "sag-nus": ("sag:SAG", {"sampling": "lipschitz"}),
     "cd-dual": ("cddual:CDDual", {}),
     "eg": ("eg:EG", {}),
+    "eg-gap": ("eg:EG", {"order": "gap"}),
     "eg-batch": ("eg:EG", {"batch": True}),
     "sdca": ("sdca:SDCA", {}),
     "cutting-plane": ("cuttingplane:CuttingPlane", {}),

@@ -8,26 +8,32 @@ from numba import njit
 
 from fenchel._math import TINY
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.blocks import DualSolver, DualState
+from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
+from fenchel.solvers.eg_chain import Arrangement, suits
 from fenchel.structures import base
 
 FASTER, SLOWER = 1.05, 0.5
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
+OLD = 256.0  # an example whose gap is taken to have grown so much is visited in any case
 HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each after
 
 
 @dataclass
 class EGState(DualState):
-    """theta: μ_i is the marginals at θ_i, of these entropies (n,); rates, one per example (batch: one for all).
+    """theta: μ_i is the marginals at θ_i; entropies of μ, gaps last met, rates: (n,), or a rate for all.
 
-    lam: of this pass.
+    age: by how much a gap is taken to have grown since. lam: of this pass. arranged: `eg_chain.Arrangement`,
+    which then holds θ and μ instead.
     """
 
     theta: np.ndarray | None = None
     entropies: np.ndarray | None = None
     rates: np.ndarray | None = None
+    gaps: np.ndarray | None = None
+    age: np.ndarray | None = None
     lam: float = 0.0
+    arranged: Arrangement | None = None
 
 
 @dataclass(frozen=True)
@@ -36,48 +42,62 @@ class EG(DualSolver):
 
         log:    θ_i ← θ_i − η (θ_i − A_i w)        hinge:  θ_i ← θ_i + η (cost_i + A_i w)
 
-    batch=False visits one example at a time, "random" or "cyclic" order; each has its own rate, which starts
-    at `eta`, is halved until the dual increases, and grows by 5 % after (7.1). batch=True moves all at once.
+    batch=False visits one example at a time; each has its own rate, which starts at `eta`, is halved until
+    the dual increases, and grows by 5 % after (7.1). batch=True moves all at once.
+    order: "random" draws, "cyclic", or "gap": a pass visits, in random order, the examples whose gap is above
+    the mean, where a gap not looked at is taken to double with each pass (lepriol2018 section 7 asks for it).
     eta "search": the first of 1, ½, ¼, … with which 95 % of a tenth of the examples improve; those visits
     are counted.
-    first: by how much θ of the true outcome (of a node: its label) is ahead at the start; 0 is uniform.
+    first: by how much θ of the true outcome (of a node: its label) is ahead at the start; 0 is uniform. None:
+    10, and for sequences log(C·tokens/5) if that is more, so that no first score is more than a few units.
     anneal: λ starts at this multiple for 5 passes, λ(1 + (anneal − 1)·0.7^(t − 5)) after t passes (7.1.1).
     """
 
     order: str = "random"
     batch: bool = False
     eta: float | str = 0.5
-    first: float = 10.0
+    first: float | None = None
     anneal: float = 1.0
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
 
     def __post_init__(self):
-        if self.order not in {"random", "cyclic"}:
-            raise ValueError(f"order={self.order!r}; there are 'random', 'cyclic'")
+        if self.order not in {"random", "cyclic", "gap"}:
+            raise ValueError(f"order={self.order!r}; there are 'random', 'cyclic', 'gap'")
         if self.eta != "search" and not (isinstance(self.eta, (int, float)) and 0.0 < self.eta < np.inf):
             raise ValueError(f"eta={self.eta!r} must be 'search' or a positive number")
-        if not np.isfinite(self.first):
+        if self.first is not None and not np.isfinite(self.first):
             raise ValueError(f"first={self.first!r} must be a finite number")
         if not 1.0 <= self.anneal < np.inf:
             raise ValueError(f"anneal={self.anneal!r} must be a number, at least 1")
 
     def init(self, problem, start):
         self.reserve(problem, copies=4)
-        theta, mu, entropies = np.empty(problem.shape), np.empty(problem.shape), np.empty(problem.n)
-        if start is None:
-            _first(problem.blocks, float(self.first), theta)
-        else:
-            theta = self._first_theta(problem, start)
-        _settle(problem.blocks, theta, mu, entropies)
-        rng, v = np.random.default_rng(self.seed), self.first_v(problem, mu, start)
-        state = EGState(mu=mu, v=v, rng=rng, theta=theta, entropies=entropies, lam=problem.lam)
+        n, theta = problem.n, self._first_theta(problem, start)
+        state = EGState(theta=theta, entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
+        state.rng, state.age = np.random.default_rng(self.seed), np.ones(n)
+        if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
+            state.arranged, state.theta = Arrangement(problem, theta), None
+            state.arranged.settle(state.entropies)
+            state.arranged.weigh()
+            state.rates = np.full(n, float(self.eta))
+            return state
+        state.mu = np.empty(problem.shape)
+        _settle(problem.blocks, theta, state.mu, state.entropies)
+        state.v = self.first_v(problem, state.mu, start)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
-        state.rates = np.full(1 if self.batch else problem.n, eta)
+        state.rates = np.full(1 if self.batch else n, eta)
         return state
 
     def _first_theta(self, problem, start):
-        """θ whose marginals are the warm start's; of linked parts, which θ cannot be told from, its scores."""
+        """θ whose marginals are the warm start's, or of linked parts, which do not tell θ, its scores."""
+        if start is None:
+            theta, first = np.empty(problem.shape), 10.0 if self.first is None else float(self.first)
+            if self.first is None and problem.structure.linked:
+                tokens = problem.examples.rows.shape[0]
+                first = max(first, np.log(tokens / (problem.n * problem.lam) / 5.0))
+            _first(problem.blocks, first, theta)
+            return theta
         if problem.structure.linked:
             return problem.scores(start.w)
         mu = self.first_mu(problem, start, problem.near_target(0.0))
@@ -88,9 +108,9 @@ class EG(DualSolver):
         sample = state.rng.permutation(problem.n)[: max(1, int(SAMPLE * problem.n))]
         eta = 1.0
         for _ in range(TRIALS):
-            kept = state.theta, state.mu, state.entropies, np.full(problem.n, eta), state.v
+            kept = state.theta, state.mu, state.entropies, state.gaps, np.full(problem.n, eta), state.v
             copies = [array.copy() for array in kept]
-            trials, improved, _ = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
+            trials, improved = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -99,6 +119,9 @@ class EG(DualSolver):
         return eta
 
     def step(self, problem, state):
+        if state.arranged is not None:
+            self._arranged_step(problem, state)
+            return
         now = self._annealed(problem, state)
         gap = self._batch_step(now, state) if self.batch else self._online_step(now, state)
         state.updates += problem.n
@@ -107,6 +130,20 @@ class EG(DualSolver):
         self.note_gap(now, state, gap)
         if now is not problem:  # the gap met is that of another λ
             state.relative_gap_estimate = np.nan
+
+    def _arranged_step(self, problem, state):
+        order = self._order(problem, state)
+        arrays = state.rates, state.entropies, state.gaps
+        trials = state.arranged.visit(order, TRIALS, *arrays)
+        state.passes += trials / problem.n
+        state.oracle_calls += trials
+        state.updates += order.size
+        state.epochs += 1
+        if state.epochs % RENEWAL == 0:
+            state.arranged.weigh()
+        penalty = 0.5 * problem.lam * state.arranged.squared_norm()
+        state.dual = self.concave(problem, state) - penalty
+        state.relative_gap_estimate = float(problem.examples.mass @ state.gaps) / max(state.dual, 1e-300)
 
     def _annealed(self, problem, state):
         """The problem with the λ of this pass; w(μ) is carried over to it."""
@@ -120,6 +157,9 @@ class EG(DualSolver):
         return problem if lam == problem.lam else problem.with_penalty(lam)
 
     def point(self, problem, state):
+        if state.arranged is not None:
+            state.mu = state.arranged.marginals(problem)
+            return problem.dual_point(state.mu, None, state.entropies)
         w = problem.design.weights(state.v)[0] if state.lam == problem.lam else None
         return problem.dual_point(state.mu, w, state.entropies)
 
@@ -129,13 +169,27 @@ class EG(DualSolver):
         return float(problem.examples.mass @ state.entropies)
 
     def _online_step(self, problem, state):
-        n = problem.n
-        order = state.rng.integers(n, size=n) if self.order == "random" else np.arange(n)
-        arrays = state.theta, state.mu, state.entropies, state.rates, state.v
-        trials, _, gap = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
-        state.passes += trials / n
+        order = self._order(problem, state)
+        arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
+        trials, _ = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
+        state.passes += trials / problem.n
         state.oracle_calls += trials
-        return gap
+        return float(problem.examples.mass @ state.gaps)
+
+    def _order(self, problem, state):
+        """The examples of the next pass."""
+        n = problem.n
+        if self.order == "cyclic":
+            return np.arange(n)
+        if self.order == "random":
+            return state.rng.integers(n, size=n)
+        order = state.rng.permutation(n)
+        if state.epochs < 2:
+            return order
+        gaps = problem.examples.mass * state.gaps
+        due = (gaps * state.age > gaps.mean()) | (state.age >= OLD)
+        state.age = np.where(due, 1.0, 2.0 * state.age)
+        return order[due[order]]
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
@@ -187,19 +241,22 @@ def _settle(blocks, theta, mu, entropies):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, rates, v):
-    """Figure 3 over the given order; theta, mu, entropies, rates, v written.
+def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, v):
+    """Figure 3 over the given order; theta, mu, entropies, gaps, rates, v written.
 
-    Returns trials made, examples whose first trial improved the dual, and the gap met.
+    Returns trials made and examples whose first trial improved the dual. With the log loss the gap of an
+    example is not looked up at w, which would take another oracle, but known from the step: KL is quadratic
+    near μ, and so KL(μ ‖ marginals at s) ≈ ⟨s − θ, ν − μ⟩/(2η).
     """
     s, moved, nu = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     delta = np.empty(blocks.size)
-    trials, at_once, total = 0, 0, 0.0
+    trials, at_once = 0, 0
     for i in order:
         theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
         base.block_scores(blocks, i, v, s)
-        value = oracle(loss, blocks, i, s, nu)
-        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
+        if loss.hinge:
+            value = oracle(loss, blocks, i, s, nu)
+            gaps[i] = block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
         rate = blocks.mass[i] / blocks.lam
         for trial in range(most_trials):
             trials += 1
@@ -210,14 +267,18 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, rates, v):
             if gain >= -1e-15 * (1.0 + abs(entropy)):
                 entropies[i] = entropy
                 at_once += 1 if trial == 0 else 0
+                along = 0.0
                 for j in range(mu_i.size):
+                    along += (s[j] - theta_i[j]) * delta[j]
                     theta_i[j], mu_i[j] = moved[j], nu[j]
+                if not loss.hinge:
+                    gaps[i] = max(0.5 * along / rates[i], 0.0)
                 base.block_add(blocks, i, -rate, delta, v)
                 # With the log loss a rate of 1 already moves θ to the scores; more would overshoot.
                 rates[i] = rates[i] * FASTER if loss.hinge else min(rates[i] * FASTER, 1.0)
                 break
             rates[i] *= SLOWER
-    return trials, at_once, total
+    return trials, at_once
 
 
 @njit(cache=True)

@@ -1,0 +1,180 @@
+"""Sentences for the command line: column files and CRFsuite's attribute files, whole or as they come in."""
+
+import codecs
+import io
+import re
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from fenchel.cli.failures import Failure
+from fenchel.cli.output import count, source
+
+FORMATS = ("columns", "crfsuite")
+PRESET_FOR = {2: "pos", 3: "chunk", 4: "ner"}  # number of columns, the label's included: template
+HEAD = 1 << 16  # bytes at which a format is recognised
+_SPAN = re.compile(r"[BIESLU]-.+|O|\.")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Labelled sentences of a file.
+
+    X: what ChainCRF takes: Tokens, or lists of the attributes of tokens. y: lists of labels. weight: (n,) or
+    None. columns: how many the file has, the label's included; None for CRFsuite's format.
+    """
+
+    name: str
+    X: object
+    y: list
+    weight: object = None
+    columns: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(map(len, self.y))
+
+    @property
+    def labels(self) -> list:
+        """All of them, sorted."""
+        return sorted({label for labels in self.y for label in labels})
+
+    def take(self, numbers) -> "Corpus":
+        """Some of the sentences, by their numbers."""
+        from fenchel.features.tokens import Tokens
+
+        X = self.X[numbers] if isinstance(self.X, Tokens) else [self.X[i] for i in numbers]
+        weight = None if self.weight is None else self.weight[numbers]
+        return replace(self, X=X, y=[self.y[i] for i in numbers], weight=weight)
+
+    def sizes(self) -> str:
+        columns = f", {count(self.columns, 'column')}" if self.columns else ""
+        tokens = f"{count(len(self.y), 'sentence')}, {count(self.n_tokens, 'token')}"
+        return f"{tokens}{columns}, {count(len(self.labels), 'label')}"
+
+
+class _Held(io.BytesIO):
+    """Standard input, read to its end, so that its format can be looked at first."""
+
+    name = "<stdin>"
+
+
+def read(path, format=None) -> Corpus:
+    """The sentences of a file; without a format, of the one it seems to have."""
+    started = time.perf_counter()
+    stream = _Held(sys.stdin.buffer.read()) if path == "-" else path
+    format = format or guess_format(stream)
+    corpus = _read_columns(stream, path) if format == "columns" else _read_attributes(stream, path)
+    return replace(corpus, seconds=time.perf_counter() - started)
+
+
+def _read_columns(stream, path):
+    from fenchel.io.columns import read_columns
+
+    tokens = read_columns(stream)
+    if tokens.n_columns < 2:
+        raise Failure(f"{source(path)}: 1 column, expected at least a word and, last, its label")
+    X, labels = tokens.without_last()
+    return Corpus(source(path), X, _cut(labels.column(0), tokens.starts), columns=tokens.n_columns)
+
+
+def _read_attributes(stream, path):
+    from fenchel.io.crfsuite import read_crfsuite
+
+    found = read_crfsuite(stream)
+    weight = None if (found.weights == 1.0).all() else found.weights
+    X, y = (_cut(flat, found.starts) for flat in (found.attributes, found.labels))
+    return Corpus(source(path), X, y, weight)
+
+
+def _cut(flat, starts):
+    starts = starts.tolist()
+    return [flat[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+
+
+# ---- which format a file has
+
+
+def guess_format(stream) -> str:
+    """columns or crfsuite, by the first lines; a stream of bytes in memory is left at its beginning."""
+    from fenchel.io._text import open_text
+
+    with open_text(stream) as (data, _):
+        head = data.read(HEAD)
+        if data is stream:
+            data.seek(0)
+    lines = [line.split("\t") for line in head.decode(errors="replace").splitlines()[:-1] if line.strip()]
+    return "crfsuite" if lines and _are_attributes(lines) else "columns"
+
+
+def _are_attributes(lines):
+    """Whether lines split at tabs are a label and attributes: marked as such, or of varying number.
+
+    Columns may have tabs between them too, and a line of a broken file may lack one.
+    """
+    fields = [field for line in lines for field in line[1:]]
+    marked = sum(not {"=", ":", "["}.isdisjoint(field) for field in fields)
+    usual = Counter(map(len, lines)).most_common(1)[0][1]
+    return bool(fields) and (2 * marked > len(fields) or usual < 0.8 * len(lines))
+
+
+# ---- sentences with the lines they stood in
+
+
+class _Recorder:
+    """A stream that keeps the lines read from it until somebody takes them."""
+
+    def __init__(self, stream, name):
+        self.name, self._stream, self._lines, self._first = name, stream, [], True
+
+    def readline(self) -> bytes:
+        line = self._stream.readline()
+        if self._first:
+            line, self._first = line.removeprefix(codecs.BOM_UTF8), False
+        if line:
+            self._lines.append(line)
+        return line
+
+    def take(self) -> list:
+        lines, self._lines = self._lines, []
+        return [line.decode().rstrip("\r\n") for line in lines]
+
+
+def iterate_lines(path):
+    """Yield (lines, Tokens) of each sentence of a column file as soon as its blank line is read.
+
+    Blank lines are among the lines of the sentence they follow; those before the first are among its own.
+    What is left at the end of the file comes with None.
+    """
+    from fenchel.io.columns import iterate_columns
+    from fenchel.io.files import open_input
+
+    with open_input(path) as stream:
+        recorder = _Recorder(stream, source(path))
+        for sentence in iterate_columns(recorder):
+            yield recorder.take(), sentence
+        if rest := recorder.take():
+            yield rest, None
+
+
+# ---- labels
+
+
+def are_spans(labels) -> bool:
+    """Whether the labels are of the kind B-NP, I-NP, O."""
+    return all(_SPAN.fullmatch(label) for label in labels) and any("-" in label for label in labels)
+
+
+def refuse_banned(corpus: Corpus, pairs) -> None:
+    """A Failure that names the first place where the corpus has a pair of labels that shall not be."""
+    known, banned = set(corpus.labels), set(pairs or ())
+    for label in (label for pair in pairs or () for label in pair):
+        if label not in known:
+            raise Failure(f"--ban names the label {label!r}, which {corpus.name} does not have")
+    for number, labels in enumerate(corpus.y if banned else (), start=1):
+        for token, pair in enumerate(zip(labels, labels[1:], strict=False), start=2):
+            if pair in banned:
+                where = f"{corpus.name}: sentence {number}, token {token}"
+                raise Failure(f"{where}: {pair[1]} follows {pair[0]}, which --ban forbids; correct one of them")

@@ -1,0 +1,288 @@
+"""CRF: the class of sklearn-crfsuite, trained to a proven distance from the optimum.
+
+    from fenchel.compat import CRF  # instead of sklearn_crfsuite
+
+The objective is CRFsuite's, Σ_i loss_i + c1 ‖w‖₁ + c2 ‖w‖², over the weights that CRFsuite would make.
+"""
+
+import warnings
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel._sparse import as_csr
+from fenchel.estimators.base import print_last_row
+from fenchel.estimators.chain import ChainCRF
+from fenchel.estimators.sequence_labels import LabelledSequences, in_order_of_appearance
+from fenchel.loop import solve
+from fenchel.solvers import make
+from fenchel.structures import decoding
+from fenchel.trace import Status, percent
+
+# Settings of CRFsuite's line search, its own stop, its step sizes, its other algorithms and its files.
+WITHOUT_MEANING = (
+    *("epsilon", "period", "delta", "linesearch", "max_linesearch"),
+    *("calibration_eta", "calibration_rate", "calibration_samples"),
+    *("calibration_candidates", "calibration_max_trials"),
+    *("pa_type", "c", "error_sensitive", "averaging", "variance", "gamma"),
+    *("model_filename", "keep_tempfiles", "trainer_cls"),
+)
+ONLY_LBFGS = ("c1", "num_memories")
+WITHOUT_OPTIMUM = ("ap", "pa", "arow")
+
+
+class CRF(BaseEstimator):
+    """Linear-chain conditional random field, with the arguments of sklearn_crfsuite.CRF.
+
+    Minimises Σ_i loss_i + c1 ‖w‖₁ + c2 ‖w‖².
+
+    Parameters
+    ----------
+    algorithm : None, "lbfgs" or "l2sgd"
+        None chooses by the problem. "lbfgs": L-BFGS, or OWL-QN where c1 > 0. "l2sgd": a method that visits
+        sequence by sequence, without c1. The optimum is the same.
+    min_freq : float, default 0
+        Pairs of attribute and label, and of labels, whose values add up to less in training have no weight.
+    all_possible_states, all_possible_transitions : bool, default False
+        Whether pairs of attribute and label (of label and next label) that training does not show have one.
+    c1, c2 : float, default 0 and 1
+    max_iterations : int or None
+        At most so many passes over the data.
+    num_memories : int or None
+        Pairs that L-BFGS remembers.
+    tol : float, default 1e-4
+        Stop when the objective is proven to be within this fraction of the optimum; CRFsuite has no such stop.
+    verbose : bool
+        A line to stderr after each check.
+    others
+        Accepted; a warning names those given that mean nothing here.
+
+    Attributes
+    ----------
+    chain_ : the fitted ChainCRF, for `explain`, `predict_nbest`, constraints and `save`
+    classes_, attributes_ : lists, in the order training first shows them; attributes with a weight only
+    state_features_ : dict (attribute, label) -> weight; transition_features_ : dict (label, next) -> weight
+    num_attributes_, size_ : attributes with a weight, bytes of the model
+    certificate_, trace_ : how good the model provably is, and how it was reached
+
+    Examples
+    --------
+    >>> from fenchel.compat import CRF
+    >>> X = [[{"word": "the"}, {"word": "cat"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> crf = CRF(c1=0.0, c2=0.01).fit(X, [["D", "N"], ["D", "N"]])
+    >>> crf.predict([[{"word": "a"}, {"word": "cat"}]])
+    [['D', 'N']]
+    """
+
+    def __init__(
+        self,
+        algorithm=None,
+        min_freq=None,
+        all_possible_states=None,
+        all_possible_transitions=None,
+        c1=None,
+        c2=None,
+        max_iterations=None,
+        num_memories=None,
+        epsilon=None,
+        period=None,
+        delta=None,
+        linesearch=None,
+        max_linesearch=None,
+        calibration_eta=None,
+        calibration_rate=None,
+        calibration_samples=None,
+        calibration_candidates=None,
+        calibration_max_trials=None,
+        pa_type=None,
+        c=None,
+        error_sensitive=None,
+        averaging=None,
+        variance=None,
+        gamma=None,
+        verbose=False,
+        model_filename=None,
+        keep_tempfiles=False,
+        trainer_cls=None,
+        tol=1e-4,
+    ):
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+        self.tol = tol
+
+    # ---- training
+
+    def fit(self, X, y, X_dev=None, y_dev=None):
+        """Fit to sequences of tokens and their labels; accuracy on X_dev, y_dev is noted in the trace.
+
+        A token is a dict or a list of names, as `token_attributes` says.
+        """
+        self._check()
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("give both of X_dev and y_dev, or neither")
+        chain = ChainCRF(template=token_attributes, tol=self.tol)
+        data = in_order_of_appearance(chain.encode_training(_sequences(X), y))
+        problem = chain.problem(data, observed=self._weights(data), **self._constants())
+        chain.set_weights(data, np.zeros(problem.dim))
+        result = solve(
+            problem,
+            self._solver(),
+            tol=self.tol,
+            max_passes=inf if self.max_iterations is None else self.max_iterations,
+            callbacks=[print_last_row] if self.verbose else [],
+            validate=None if X_dev is None else _accuracy_on(chain, _sequences(X_dev), y_dev),
+        )
+        self.chain_ = chain.set_result(data, result)
+        self._warn(result)
+        return self
+
+    def _check(self):
+        if self.algorithm in WITHOUT_OPTIMUM:
+            raise ValueError(
+                f"algorithm={self.algorithm!r} minimises no objective whose optimum could be certified; use "
+                f"'lbfgs' or 'l2sgd', or for a margin fenchel.ChainCRF(loss='hinge')"
+            )
+        if self.algorithm not in (None, "lbfgs", "l2sgd"):
+            raise ValueError(f"unknown algorithm {self.algorithm!r}; there are 'lbfgs' and 'l2sgd'")
+        names = WITHOUT_MEANING + (ONLY_LBFGS if self.algorithm == "l2sgd" else ())
+        given = [name for name in names if getattr(self, name) not in (None, False, 0)]
+        if given:
+            warnings.warn(f"CRF ignores {', '.join(given)}: without meaning here", stacklevel=3)
+
+    def _constants(self):
+        """By the names of `fenchel.constants`."""
+        c1 = 0.0 if self.c1 is None or self.algorithm == "l2sgd" else self.c1
+        return {"c1": c1, "c2": 1.0 if self.c2 is None else self.c2}
+
+    def _solver(self):
+        if self.algorithm != "lbfgs":
+            return "auto"
+        return make("lbfgs") if self.num_memories is None else make("lbfgs", memory=self.num_memories)
+
+    def _weights(self, data):
+        """(d,) bool, the weights that CRFsuite would make: of pairs seen or all, of values that add up."""
+        least = 0.0 if self.min_freq is None else self.min_freq
+        states, moves = count_pairs(data)
+        kept = [
+            (np.full(seen.shape, bool(every)) | seen) & (total >= least)
+            for (seen, total), every in (
+                (states, self.all_possible_states),
+                (moves, self.all_possible_transitions),
+            )
+        ]
+        return np.concatenate([mask.ravel() for mask in kept])
+
+    def _warn(self, result):
+        if result.status is Status.CONVERGED:
+            return
+        remedy = "raise max_iterations" if result.status is Status.MAX_PASSES else "raise tol"
+        warnings.warn(
+            f"CRF {result.status.value} at {result.certificate.passes:g} passes with a gap of "
+            f"{percent(result.certificate.relative_gap)}, above tol={self.tol:g}; {remedy}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    # ---- prediction
+
+    def predict(self, X) -> list:
+        """The labels of each sequence, as lists."""
+        return self._fitted().predict(_sequences(X))
+
+    def predict_single(self, xseq) -> list:
+        """The labels of one sequence."""
+        return self.predict([xseq])[0]
+
+    def predict_marginals(self, X) -> list:
+        """For each sequence a list that holds, for each token, a dict label -> probability."""
+        labels = self.classes_
+        return [
+            [dict(zip(labels, row, strict=True)) for row in marginals.tolist()]
+            for marginals in self.chain_.predict_marginals(_sequences(X))
+        ]
+
+    def predict_marginals_single(self, xseq) -> list:
+        """The dicts label -> probability of one sequence."""
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X, y) -> float:
+        """The fraction of tokens labelled right."""
+        return self._fitted().score(_sequences(X), y)
+
+    # ---- what was learnt
+
+    def _fitted(self) -> ChainCRF:
+        check_is_fitted(self, "chain_")
+        return self.chain_
+
+    @property
+    def classes_(self) -> list:
+        return self._fitted().classes_.tolist()
+
+    @property
+    def attributes_(self) -> list:
+        used = self._fitted().coef_.any(axis=0)
+        return [name for name, kept in zip(self.chain_.attribute_names_, used, strict=True) if kept]
+
+    @property
+    def num_attributes_(self) -> int:
+        return int(self._fitted().coef_.any(axis=0).sum())
+
+    @property
+    def state_features_(self) -> dict:
+        return _features(self._fitted().coef_.T, self.chain_.attribute_names_, self.classes_)
+
+    @property
+    def transition_features_(self) -> dict:
+        return _features(self._fitted().transitions_, self.classes_, self.classes_)
+
+    @property
+    def size_(self) -> int:
+        return self._fitted().nbytes
+
+    @property
+    def certificate_(self):
+        return self._fitted().certificate_
+
+    @property
+    def trace_(self):
+        return self._fitted().trace_
+
+    @property
+    def tagger_(self):
+        raise AttributeError("there is no tagger_ of CRFsuite here; call predict and predict_marginals, or use chain_")
+
+    @property
+    def training_log_(self):
+        raise AttributeError("there is no log of CRFsuite here; trace_ holds the objective and gap of each check")
