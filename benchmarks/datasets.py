@@ -2,7 +2,8 @@
 
 X is a CSR matrix (float64 values, int32 indices), one row per example. `load(name)` gives the binary sets, y
 holds -1. and +1; `newsgroups20()`, `mnist()` and `brown_contexts(n)` have classes, y holds 0, ..., K - 1.
-The raw files are read from the folder named by the environment variable FENCHEL_DATA; the
+`sentences(name)` gives corpora of labelled sentences, (train, test), as fenchel Tokens: columns of strings,
+the label in the last. The raw files are read from the folder named by the environment variable FENCHEL_DATA; the
 vectorised matrix is kept as .npz under ~/.cache/fenchel-benchmarks/, because vectorising text takes long.
 """
 
@@ -48,6 +49,21 @@ def mnist_test():
 def brown_contexts(n=200_000):
     """The first n tokens of the Brown corpus: binary attributes of contexts; classes are tags."""
     return _cached(f"brown-{n}", lambda: _read_contexts(_raw("brown", "brown.tar.gz"), n))
+
+
+def sentences(name):
+    """(train, test) of the corpus `name`, as Tokens whose last column is the label."""
+    if name not in CORPORA:
+        raise ValueError(f"unknown corpus {name!r}; the corpora are {', '.join(CORPORA)}")
+    return CORPORA[name]()
+
+
+def write_columns(tokens, path):
+    """Write Tokens as a column file: a token a line, a blank line behind each sentence."""
+    with open(path, "w", encoding="utf-8") as file:
+        for sentence in tokens.sentences():
+            file.writelines(" ".join(token) + "\n" for token in sentence)
+            file.write("\n")
 
 
 def _cached(key, read):
@@ -201,6 +217,39 @@ def _spelling(word):
     return list(dict.fromkeys(ends)) + [kind for kind, pattern in kinds.items() if re.search(pattern, word)]
 
 
+def _chunks():
+    """CoNLL-2000, English: word, part of speech, chunk. 8,936 and 2,012 sentences of the Wall Street Journal."""
+    return _column_files("conll2000", "train.txt.gz", "test.txt.gz")
+
+
+def _names():
+    """CoNLL-2002, Dutch: word, part of speech, named entity. 15,806 and (testb) 5,195 sentences."""
+    return _column_files("conll2002", "ned.train.gz", "ned.testb.gz")
+
+
+def _column_files(name, *members):
+    from fenchel.io.columns import read_columns
+
+    return tuple(read_columns(_raw(name, member)) for member in members)
+
+
+def _parts_of_speech():
+    """The treebank sample of the Wall Street Journal: word, part of speech. 199 texts, the last fifth to test."""
+    from fenchel.features.tokens import Tokens
+
+    path = _raw("dependency_treebank", "dependency_treebank.tar.gz")
+    texts = sorted((parts[-1], text) for parts, text in _stream(path, "utf-8") if parts[-1].endswith(".dp"))
+    cut = round(0.8 * len(texts))
+    halves = texts[:cut], texts[cut:]
+    return tuple(Tokens.from_sentences(s for _, text in half for s in _trees(text)) for half in halves)
+
+
+def _trees(text):
+    """Yield each sentence of a treebank text as [(word, part of speech), ...]; heads are left out."""
+    for block in re.split(r"\n\s*\n", text.strip()):
+        yield [tuple(line.split("\t")[:2]) for line in block.splitlines()]
+
+
 RARE = 5
 NEWSGROUPS = ("20newsgroups", "20news-bydate-train.tar.gz")
 DIGITS = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
@@ -210,6 +259,7 @@ SETS = {
     "20newsgroups": (NEWSGROUPS[1], _read_20newsgroups),
 }
 CLASSES = {"newsgroups20": newsgroups20, "mnist": mnist, "brown": brown_contexts}
+CORPORA = {"conll2000": _chunks, "ner": _names, "pos": _parts_of_speech}
 
 
 if __name__ == "__main__":
@@ -219,3 +269,5 @@ if __name__ == "__main__":
     for each, read in CLASSES.items():
         X, y = read()
         print(f"{each}: {X.shape[0]} x {X.shape[1]}, {X.nnz} non-zeros, {y.max() + 1} classes")
+    for each in CORPORA:
+        print(f"{each}: {', '.join(map(str, sentences(each)))}")

@@ -1,4 +1,4 @@
-"""Other people's solvers of L2 logistic regression without intercept, behind one face.
+"""Other people's solvers of L2 logistic regression without intercept, behind one face; and CRFsuite.
 
 RIVALS minimise  P(w) = C sum_i log(1 + exp(-y_i w.x_i)) + 1/2 ||w||^2  for y_i in {-1, +1}.
 MULTINOMIAL minimise  P(W) = C sum_i (log sum_k exp(x_i.w_k) - x_i.w_{y_i}) + 1/2 ||W||^2  for y_i in
@@ -8,9 +8,17 @@ run at a tolerance of 1e-8, within 1e-9.
 A rival has a `name`; `tolerances`, from loose to tight, in the unit of its own stopping test;
 `skip(X)`, a reason not to run it on X, or None; and `fit(X, y, C, tol) -> w`, (d,) or (d, K), which does all
 that a user's call would do: conversion to the rival's own format, copies, checks of the input.
+
+`CRFsuite` trains linear chains. Its users make attributes in Python: `read_sentences` and `attributes_of` are
+that route, for the attributes of fenchel's presets.
 """
 
+import re
+import time
 import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -132,3 +140,165 @@ MULTINOMIAL = [
     ScikitLearn("saga", spaced(0, -8)),
     Cyanure("multiclass-logistic"),
 ]
+
+
+class CRFsuite:
+    """python-crfsuite's trainer: minimises sum_i loss_i + c2 ||w||^2 over all weights there could be.
+
+    feature.possible_states and possible_transitions are on: a weight for each pair of attribute and label,
+    and of labels. The data are handed over once, sentence by sentence, and stay in the trainer.
+    """
+
+    def __init__(self):
+        import pycrfsuite
+
+        self.trainer = pycrfsuite.Trainer(verbose=False)
+
+    def append(self, attributes, labels):
+        """One more sentence: a list of attribute names for each token, and the labels."""
+        self.trainer.append(attributes, labels)
+
+    def train(self, path, algorithm, **options):
+        """Train by "lbfgs", "l2sgd" or "ap", write the model file, and give the TrainingLog."""
+        lines = []
+        self.trainer.message = lines.append
+        self.trainer.select(algorithm)
+        self.trainer.set_params({"feature.possible_states": 1, "feature.possible_transitions": 1, **options})
+        start = time.perf_counter()
+        self.trainer.train(str(path))
+        return TrainingLog.parse("".join(lines), time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """What CRFsuite wrote while training.
+
+    steps: (seconds since the optimisation began, objective) behind each iteration or epoch, the search for a
+    learning rate included. seconds: of the whole call, generating features and storing the model included.
+    """
+
+    steps: list
+    seconds: float
+
+    @classmethod
+    def parse(cls, text, seconds):
+        found = re.findall(
+            r"^\*{5} (?:Iteration|Epoch) #\d+ \*{5}\nLoss: (\S+)\n(?:.*\n)*?Seconds required for this iteration: (\S+)",
+            text,
+            re.MULTILINE,
+        )
+        calibration = re.search(r"^Best learning rate.*\nSeconds required: (\S+)", text, re.MULTILINE)
+        before = float(calibration[1]) if calibration else 0.0
+        ends = before + np.cumsum([float(each) for _, each in found])
+        losses = [float(loss) for loss, _ in found]
+        return cls(list(zip(ends.tolist(), losses, strict=True)), seconds)
+
+    def first(self, limit):
+        """The number, from 1, of the first step whose objective is at most the limit; None if none is."""
+        return next((k for k, (_, value) in enumerate(self.steps, 1) if value <= limit), None)
+
+
+def open_tagger(path):
+    """CRFsuite's tagger with the model of this file."""
+    import pycrfsuite
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(path))
+    return tagger
+
+
+def crfsuite_weights(path, names, labels):
+    """[W (A, K) | transitions (K, K)] of a model file, row by row, in the order of these names and labels.
+
+    They come from the text CRFsuite dumps, so have six decimals.
+    """
+    row = {name: k for k, name in enumerate(names)}
+    column = {label: k for k, label in enumerate(labels)}
+    W, T = np.zeros((len(names), len(labels))), np.zeros((len(labels), len(labels)))
+    dump = Path(f"{path}.txt")
+    open_tagger(path).dump(str(dump))
+    with open(dump, encoding="utf-8", newline="\n") as file:
+        for line in file:
+            if line.startswith("  ("):
+                what, _, value = line[6:].rpartition(": ")
+                left, _, label = what.rpartition(" --> ")
+                if line[3] == "1":
+                    T[column[left], column[label]] = float(value)
+                else:
+                    W[row[left], column[label]] = float(value)
+    dump.unlink()
+    return np.concatenate([W.ravel(), T.ravel()])
+
+
+def read_sentences(path):
+    """Yield the sentences of a column file as lists of tuples of strings."""
+    sentence = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            fields = line.split()
+            if fields:
+                sentence.append(fields)
+            elif sentence:
+                yield sentence
+                sentence = []
+    if sentence:
+        yield sentence
+
+
+def attributes_of(preset, sentence):
+    """The list of attribute names of each token: those of fenchel's preset, made as in a user's Python.
+
+    Words are looked at once for each distinct one, and the text before the values is made beforehand: kinder
+    than the functions most users write.
+    """
+    T = len(sentence)
+    values = _values(preset, sentence)
+    out = [[] for _ in sentence]
+    for source, head, start, size in WINDOWS[preset]:
+        column = values[source]
+        for t in range(max(0, -start), min(T, T - start - size + 1)):
+            run = column[t + start : t + start + size]
+            if None not in run:
+                out[t].append(head + "|".join(run))
+    out[0].append("__BOS__")
+    out[-1].append("__EOS__")
+    return out
+
+
+def _values(preset, sentence):
+    """For each source of a preset its value at each token."""
+    columns = list(zip(*sentence, strict=True))
+    looks = zip(*(looks_of(preset, word) for word in columns[0]), strict=True)
+    return dict(zip(LOOKS[preset], looks, strict=True)) | dict(zip(("w", "pos"), columns, strict=False))
+
+
+@cache
+def looks_of(preset, word):
+    """What a preset sees in a word beside the word itself; None where there is nothing to see."""
+    from fenchel.features.words import FUNCTIONS
+
+    return tuple(FUNCTIONS[name](word) for name in LOOKS[preset])
+
+
+def _windows(*runs):
+    """(source, text before the values, first offset, length) of each attribute; a run has several sources."""
+    made = []
+    for sources, size, first, last in runs:
+        for source in sources:
+            for start in range(first, last - size + 2):
+                places = "|".join(f"{source}[{k}]" for k in range(start, start + size))
+                made.append((source, f"{places}=", start, size))
+    return made
+
+
+_AFFIXES = [f"{end}{n}" for end in ("prefix", "suffix") for n in range(1, 5)]
+_TESTS = ["has_digit", "has_upper", "has_symbol"]
+_SHAPES = ["lower", "shape", "short_shape", "type"]
+_MORE_TESTS = ["starts_upper", "has_lower", "has_letter", "two_digits", "four_digits", "digits_sign"]
+_MORE_TESTS += ["mixed", "initial"]
+LOOKS = {"chunk": [], "pos": _AFFIXES + _TESTS, "ner": _SHAPES + _TESTS + _MORE_TESTS + _AFFIXES}
+WINDOWS = {
+    "chunk": _windows((["w"], 1, -2, 2), (["w"], 2, -1, 1), *((["pos"], n, -2, 2) for n in (1, 2, 3))),
+    "pos": _windows((["w"], 1, -2, 2), (["w"], 2, -2, 2), (LOOKS["pos"], 1, 0, 0)),
+    "ner": _windows((["w", "pos", *LOOKS["ner"]], 1, -2, 2), (["w", "pos", "short_shape", "type"], 2, -2, 2)),
+}

@@ -209,7 +209,7 @@ def hinge_problems():
 def hinge(loss, blocks, i, s, nu, mu):
     """The loss and the block gap; s and nu written."""
     value = losses.oracle(loss, blocks, i, s, nu)
-    return value, losses.block_gap(loss, blocks, i, s, nu, mu)
+    return value, losses.block_gap(loss, blocks, i, s, nu, mu, value, np.nan)
 
 
 @pytest.mark.parametrize("problem", list(hinge_problems()), ids=["joint", *map(str, LABELS)])

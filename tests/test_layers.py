@@ -12,21 +12,22 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_math", "_lanes", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "trace"},
+    {"_math", "_lanes", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "spans", "trace"},
     {"structures"},
     {"design", "curvature", "losses", "regularizers"},
     {"problem"},
     {"problems", "solvers", "loop", "paths"},
     {"estimators"},
+    {"compat"},
     {"cli"},
 ]
 ANYWHERE = {"__init__", "__main__"}  # the package's own names, fetched on first use
 BESIDE = {  # rooms beside the line, and all they may import
-    "io": LEVELS[0] | {"io"},
+    "io": LEVELS[0] | {"io", "features"},
     "features": LEVELS[0] | {"features"},
     "report": {"trace", "io", "report"},
 }
-READERS = {"estimators", "cli"}  # who may import the rooms beside the line
+READERS = {"estimators", "compat", "cli"}  # who may import the rooms beside the line
 
 
 def room_of(path):

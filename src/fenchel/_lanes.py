@@ -190,3 +190,44 @@ def exp_lanes(typing_context, x):
         return builder.fmul(series, builder.bitcast(power, reals), **fuse)
 
     return x(x), emit
+
+
+MANTISSA, EXPONENT = (1 << 52) - 1, 0x4330000000000000  # the bits of 2⁵²: with n in the low ones, of 2⁵² + n
+SERIES = [2.0 / k for k in range(21, 0, -2)]
+
+
+@intrinsic
+def log_lanes(typing_context, x):
+    """log x, x positive and normal: x = 2ⁿ m, ½√2 < m ≤ √2, log m = 2 artanh f by its series, f = (m−1)/(m+1).
+
+    Within 5e-16 of the true value, relative to it.
+    """
+
+    def emit(context, builder, signature, args):
+        width = x.width
+        reals, integers = ir.VectorType(DOUBLE, width), ir.VectorType(LONG, width)
+        fuse = {"flags": ("contract",)}
+
+        def many(number):
+            return ir.Constant(reals, [number] * width)
+
+        def whole(number):
+            return ir.Constant(integers, [number] * width)
+
+        bits = builder.bitcast(args[0], integers)
+        raised = builder.or_(builder.lshr(bits, whole(52)), whole(EXPONENT))
+        n = builder.fsub(builder.bitcast(raised, reals), many(2.0**52 + 1023.0))
+        m = builder.or_(builder.and_(bits, whole(MANTISSA)), whole(1023 << 52))
+        m = builder.bitcast(m, reals)
+        large = builder.fcmp_ordered(">", m, many(2.0**0.5))
+        m = builder.select(large, builder.fmul(m, many(0.5)), m)
+        n = builder.select(large, builder.fadd(n, many(1.0)), n)
+        f = builder.fdiv(builder.fsub(m, many(1.0)), builder.fadd(m, many(1.0)))
+        square = builder.fmul(f, f)
+        series = many(SERIES[0])
+        for coefficient in SERIES[1:]:
+            series = builder.fadd(builder.fmul(series, square, **fuse), many(coefficient), **fuse)
+        low = builder.fadd(builder.fmul(f, series), builder.fmul(n, many(LN2_LOW), **fuse), **fuse)
+        return builder.fadd(builder.fmul(n, many(LN2_HIGH), **fuse), low, **fuse)
+
+    return x(x), emit

@@ -56,9 +56,9 @@ class Design:
         self.centred = mass is not None
         self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)
 
-    def for_each_part(self, count: int, work: float, task) -> list:
+    def for_each_part(self, count: int, work: float, task, parts: int = PARTS) -> list:
         """[task(start, stop) for each part of 0 … count − 1], by threads; one part if the work is small."""
-        return for_each_share(count, work, self.threads, task)
+        return for_each_share(count, work, self.threads, task, parts)
 
     @property
     def work(self) -> int:
@@ -197,14 +197,14 @@ class Design:
         return _sparse.sum_of_squares(self.centre)
 
 
-def for_each_share(count: int, work: float, threads: int | None, task) -> list:
+def for_each_share(count: int, work: float, threads: int | None, task, parts: int = PARTS) -> list:
     """[task(start, stop) for each part of 0 … count − 1], by threads; one part where the work is small.
 
     The calling thread takes its share: handing all of it over would cost it a wait.
     """
     if work < LARGE:
         return [task(0, count)]
-    parts = list(pairwise(np.linspace(0, count, PARTS + 1).astype(np.int64)))
+    parts = list(pairwise(np.linspace(0, count, parts + 1).astype(np.int64)))
     helpers = min(thread_count(threads), len(parts)) - 1
     if helpers == 0:
         return [task(*part) for part in parts]

@@ -21,7 +21,7 @@ import numpy as np
 
 from fenchel import curvature, losses
 from fenchel.data import Examples
-from fenchel.design import TAIL, Columns, Design
+from fenchel.design import PARTS, TAIL, Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.structures import base
@@ -49,6 +49,7 @@ OFFERS = {
     ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
 }
 
+MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 
 
@@ -188,8 +189,12 @@ class Problem:
             v = np.zeros(self.dim + TAIL * self.design.outputs)
             return v, add(start, stop, v)
 
-        vectors, answers = zip(*self._each_part(part), strict=True)
-        return sum(vectors), answers
+        parts = PARTS if self.dim < MANY else 2
+        made = self.design.for_each_part(self.n, self.design.work, part, parts)
+        vectors, answers = zip(*made, strict=True)
+        for other in vectors[1:]:
+            vectors[0][:] += other
+        return vectors[0], answers
 
     @cached_property
     def empirical(self) -> np.ndarray:

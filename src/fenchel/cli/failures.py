@@ -30,7 +30,9 @@ WORDS = (
     ),
     (re.compile(r"\bmax_iter="), "--max-passes "),
     (re.compile(r"\bloss='(\w+)'"), r"--loss \1"),
+    (re.compile(r"\bthat counts; lower min_count\b"), "that counts; lower --min-count"),
     (re.compile(r"\blower min_count\b"), "lower it"),
+    (re.compile(r" \(dialect='wapiti' reads it\)"), ""),
     (re.compile(r"\bread names whole with real_values=False"), "leave --real-values out"),
 )
 

@@ -11,10 +11,15 @@ from fenchel.cli.output import print_facts, print_table
 @click.command(short_help="Print what a model file holds.")
 @click.argument("model")
 @click.option(
-    "--top", type=click.IntRange(min=0), default=20, metavar="N", help="How many heaviest features to show."
+    "--top",
+    type=click.IntRange(min=0),
+    default=None,
+    show_default="20; 5 of each label of a tagger",
+    metavar="N",
+    help="How many heaviest features to show.",
 )
 def inspect(model, top):
-    """Print what MODEL is, how it was trained, its certificate and its heaviest features.
+    """Print what MODEL is, how it was trained, certificate, heaviest features, transitions of a tagger.
 
     \b
     Example:
@@ -23,7 +28,8 @@ def inspect(model, top):
     from fenchel.estimators.load import load
 
     fitted = load(model)
-    facts, table = kind_of(fitted).inspect(fitted, top)
+    kind = kind_of(fitted)
+    facts, *tables = kind.inspect(fitted, kind.TOP if top is None else top)
     print_facts(
         {
             "class": type(fitted).__name__,
@@ -33,7 +39,7 @@ def inspect(model, top):
         }
         | facts
     )
-    if top:
+    for table in tables if top != 0 else ():
         print_table(table)
 
 

@@ -6,12 +6,13 @@ import click
 
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.output import Table, count, label_text, listed, say, source
+from fenchel.cli.output import Table, count, in_pieces, label_text, listed, say, source
 from fenchel.cli.path import Task, path_options, require_path, run_path
 from fenchel.cli.race import race_options, run_race
 from fenchel.cli.train import finish, fit_and_save, require_places, training_options
 
 READS = {"zero_based"}
+TOP = 20
 
 data_options = options.together(
     options.loss,
@@ -148,9 +149,10 @@ def predict(model, data, given, probabilities):
     X, _ = _read(data, model.n_features_in_, **given)
     labels = map(label_text, model.predict(X).tolist())
     if not probabilities:
-        return labels
+        return in_pieces(labels)
     rows = model.predict_proba(X).tolist()
-    return ("\t".join([label, *(f"{p:.6g}" for p in row)]) for label, row in zip(labels, rows, strict=True))
+    pairs = zip(labels, rows, strict=True)
+    return in_pieces("\t".join([label, *(f"{p:.6g}" for p in row)]) for label, row in pairs)
 
 
 def evaluate(model, data, given):

@@ -5,12 +5,13 @@ import click
 from fenchel.cli import options
 from fenchel.cli.events import read, reading_like, reading_of
 from fenchel.cli.lr import class_table
-from fenchel.cli.output import Table, label_text, listed, say, source
+from fenchel.cli.output import Table, in_pieces, label_text, listed, say, source
 from fenchel.cli.path import Task, path_options, require_path, run_path
 from fenchel.cli.race import race_options, run_race
 from fenchel.cli.train import finish, fit_and_save, require_places, training_options
 
 READS = {"format", "explicit", "values", "real_values", "section"}
+TOP = 20
 
 data_options = options.together(
     options.event_format(
@@ -161,10 +162,11 @@ def predict(model, data, given, probabilities):
     events = _read_for(model, data, given)
     labels = map(_text, model.predict(events).tolist())
     if not probabilities:
-        return labels
+        return in_pieces(labels)
     rows = model.predict_proba(events)
     rows = [list(row.values()) for row in rows] if events.joint else rows.tolist()
-    return ("\t".join([label, *(f"{p:.6g}" for p in row)]) for label, row in zip(labels, rows, strict=True))
+    pairs = zip(labels, rows, strict=True)
+    return in_pieces("\t".join([label, *(f"{p:.6g}" for p in row)]) for label, row in pairs)
 
 
 def evaluate(model, data, given):

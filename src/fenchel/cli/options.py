@@ -98,9 +98,7 @@ loss = click.option(
     default="log",
     help="log: logistic regression, maximum entropy. hinge: support vector machine.",
 )
-valid = click.option(
-    "--valid", metavar="FILE", help="Labelled data; the model's accuracy on them is reported."
-)
+valid = click.option("--valid", metavar="FILE", help="Labelled data; the model's score on them is reported.")
 zero_based = click.option(
     "--zero-based",
     is_flag=True,

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
+from itertools import islice
 
 import click
 
@@ -50,6 +51,13 @@ def print_table(table: Table) -> None:
         click.echo(f"\n{table.title}")
     # Rich pads every line to the width of the table.
     click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().split("\n")))
+
+
+def in_pieces(lines, size: int = 10_000):
+    """Yield the lines joined, many at a time: an echo of each costs more than making it."""
+    lines = iter(lines)
+    while some := list(islice(lines, size)):
+        yield "\n".join(some)
 
 
 def count(number: int, noun: str) -> str:

@@ -98,7 +98,8 @@ class Task:
     """What a kind of model gives to `run_path`.
 
     strata: (n,) a number for each example; folds have like shares of each. fold(train, test): the problem of
-    some examples, and validate(w, b) on others. fitted(fit): the estimator of one constant.
+    some examples, and validate(w, b) on others. fitted(fit): the estimator of one constant. measure: what
+    `validate` gives.
     """
 
     problem: object
@@ -108,6 +109,7 @@ class Task:
     fitted: Callable
     validate: Callable | None = None
     constant: str = "C"
+    measure: str = "accuracy"
 
 
 def require_path(output, traces, data, valid, cv) -> None:
@@ -128,11 +130,11 @@ def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
     if cv and not _interrupted(fits):
         scores = _cross_validate(task, cv, settings, quiet)
     best = _best(scores)
-    print_table(_table(task.constant, fits, scores))
+    print_table(_table(task, fits, scores))
     if best is not None:
-        accuracy = f"accuracy {_mean(scores[best]):.6g}"
+        score = f"{task.measure} {_mean(scores[best]):.6g}"
         click.echo()
-        print_facts({"best": f"{task.constant} = {fits[best].constant:g}, {accuracy}"})
+        print_facts({"best": f"{task.constant} = {fits[best].constant:g}, {score}"})
     if traces:
         _write_traces(traces, task.constant, fits, settings)
     if output:
@@ -218,8 +220,8 @@ def _best(scores):
     return max(range(len(scores)), key=lambda k: _mean(scores[k]))
 
 
-def _table(constant, fits, scores):
-    columns = [constant, "passes", "seconds", "objective", "relative gap", "accuracy", "end"]
+def _table(task, fits, scores):
+    columns = [task.constant, "passes", "seconds", "objective", "relative gap", task.measure, "end"]
     rows = [_cells(fit, some) for fit, some in zip(fits, scores, strict=False)]
     if isnan(scores[0][0]):
         columns, rows = _without(columns, 5), [_without(row, 5) for row in rows]

@@ -4,9 +4,7 @@ import click
 
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds import kind_of, reading_for
-
-LINES = 10_000  # written at a time
+from fenchel.cli.kinds import has_probabilities, kind_of, reading_for
 
 
 @click.command(short_help="Print a label per example of a file.")
@@ -17,7 +15,14 @@ LINES = 10_000  # written at a time
     "--probabilities",
     "probabilities",
     is_flag=True,
-    help="Add the probability of each class behind the label, tabs between, in the order `inspect` shows.",
+    help="Add the probability of each class behind the label, tabs between, in the order `inspect` shows; "
+    "with a tagger that of the label alone.",
+)
+@click.option(
+    "--nbest",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Taggers: the K best labellings of each sentence, each behind a line `# rank log-probability`.",
 )
 @options.reading
 def predict(model, data, probabilities, **settings):
@@ -26,16 +31,20 @@ def predict(model, data, probabilities, **settings):
     DATA is of the format MODEL was trained on. Its labels are ignored, but must be there: 0 will do. Where
     each event has candidates of its own (tadm, megam --explicit), a label is their number, from 0.
 
+    A tagger prints the lines of a column file with its label behind each. The file has as many columns as
+    that of training, the last being ignored, or one fewer: no label. Of a CRFsuite file it prints labels
+    alone. From standard input (-) each sentence is answered as soon as its blank line is there.
+
     \b
     Example:
       fenchel predict model.fenchel test.svm --probabilities > predicted.txt
+      tail -f tokens.txt | fenchel predict tagger.fenchel -
     """
     from fenchel.estimators.load import load
 
     fitted = load(model)
     given = reading_for(fitted, settings)
-    if probabilities and not hasattr(fitted, "predict_proba"):
+    if probabilities and not has_probabilities(fitted):
         raise Failure(f"{model}: a model of the hinge loss has no probabilities; train with --loss log")
-    lines = list(kind_of(fitted).predict(fitted, data, given, probabilities))
-    for at in range(0, len(lines), LINES):
-        click.echo("\n".join(lines[at : at + LINES]))
+    for piece in kind_of(fitted).predict(fitted, data, given, probabilities):
+        click.echo(piece)  # and flushes: who writes to us through a pipe may wait for it

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from fenchel.cli.failures import Failure
 from fenchel.cli.output import count, source
@@ -90,8 +91,7 @@ def _read_attributes(stream, path):
 
 
 def _cut(flat, starts):
-    starts = starts.tolist()
-    return [flat[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+    return [flat[a:b] for a, b in pairwise(starts.tolist())]
 
 
 # ---- which format a file has
@@ -174,7 +174,9 @@ def refuse_banned(corpus: Corpus, pairs) -> None:
         if label not in known:
             raise Failure(f"--ban names the label {label!r}, which {corpus.name} does not have")
     for number, labels in enumerate(corpus.y if banned else (), start=1):
-        for token, pair in enumerate(zip(labels, labels[1:], strict=False), start=2):
+        for token, pair in enumerate(pairwise(labels), start=2):
             if pair in banned:
                 where = f"{corpus.name}: sentence {number}, token {token}"
-                raise Failure(f"{where}: {pair[1]} follows {pair[0]}, which --ban forbids; correct one of them")
+                raise Failure(
+                    f"{where}: {pair[1]} follows {pair[0]}, which --ban forbids; correct one of them"
+                )

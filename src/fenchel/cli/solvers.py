@@ -12,7 +12,7 @@ def solvers():
     """List the solvers: name, what each can train with which loss, what it is, class and options.
 
     binary is two classes of `lr`; flat crossed more classes of `lr`, and `maxent` where features are crossed
-    with labels; flat joint `maxent` of candidates.
+    with labels; flat joint `maxent` of candidates; chain `crf`.
 
     \b
     Example:

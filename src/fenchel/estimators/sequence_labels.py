@@ -13,7 +13,7 @@ NONE = np.empty(0, np.uint8)
 
 @dataclass(frozen=True)
 class LabelledSequences:
-    """What a ChainCRF is fitted to: sequences as numbers, label codes (N,), the labels, where it all came from."""
+    """What a ChainCRF is fitted to: sequences and label codes (N,) as numbers, and what they stand for."""
 
     sequences: Sequences
     codes: np.ndarray

@@ -13,9 +13,9 @@ import numpy as np
 
 from fenchel._memory import require_memory
 from fenchel.problem import Point
-from fenchel.solvers import workingsets
 from fenchel.solvers.base import State
-from fenchel.solvers.workingsets import solve_simplex
+from fenchel.solvers.outputsets import OutputSets
+from fenchel.solvers.workingsets import OutcomeSets, solve_simplex
 
 PASSES = 100  # most passes over the working sets before they are extended again
 EXACT = 0.1  # the working sets are solved to this part of the gap; a smaller violation adds no output
@@ -51,21 +51,7 @@ class CuttingPlane:
             raise ValueError(f"slack={self.slack!r}; there are 'n', '1'")
 
     def init(self, problem, start):
-        if self.slack == "1":
-            require_memory(
-                8 * 2 * IDLE * problem.dim, f"{2 * IDLE} planes of {problem.dim} weights", "use slack='n'"
-            )
-            w = start.w.copy() if start else np.zeros(problem.dim)
-            nothing = np.zeros(problem.dim), 0.0  # the true outputs: loss ≥ 0
-            return Planes(
-                w=w,
-                gradients=[nothing[0]],
-                offsets=[nothing[1]],
-                gram=np.zeros((1, 1)),
-                alpha=np.ones(1),
-                idle=np.zeros(1, int),
-            )
-        return workingsets.begin(problem, start)
+        return self._first_plane(problem, start) if self.slack == "1" else self._first_sets(problem, start)
 
     def step(self, problem, state):
         if self.slack == "1":
@@ -84,6 +70,17 @@ class CuttingPlane:
         return Point(state.w, b, primal, dual, primal - dual)
 
     # ---- one slack per example
+
+    def _first_sets(self, problem, start):
+        """Sets of the true output and of what has mass in a warm start."""
+        kind = OutputSets if problem.structure.linked else OutcomeSets
+        numbers = int(np.prod(problem.shape, dtype=float))
+        require_memory(kind.BYTES * numbers, f"{numbers} dual variables", "use slack='1' or sgd")
+        warm = start is not None and start.mu is not None and start.mu.shape == problem.shape
+        mu = start.mu.copy() if warm else problem.near_target(0.0)
+        state = kind(mu=mu, v=problem.augmented_of(mu))
+        state.fill(problem, warm)
+        return state
 
     def _extend_sets(self, problem, state):
         """One pass: over all outputs where the working sets are solved, else over the working sets."""
@@ -105,6 +102,19 @@ class CuttingPlane:
         state.updates += problem.n
 
     # ---- one slack for all
+
+    def _first_plane(self, problem, start):
+        """The plane of the true outputs, loss ≥ 0."""
+        planes = f"{2 * IDLE} planes of {problem.dim} weights"
+        require_memory(8 * 2 * IDLE * problem.dim, planes, "use slack='n'")
+        return Planes(
+            w=start.w.copy() if start else np.zeros(problem.dim),
+            gradients=[np.zeros(problem.dim)],
+            offsets=[0.0],
+            gram=np.zeros((1, 1)),
+            alpha=np.ones(1),
+            idle=np.zeros(1, int),
+        )
 
     def _add_plane(self, problem, state):
         now = problem.evaluate(state.w)

@@ -1,4 +1,4 @@
-"""Sequences: the arrays of a problem, and the kernels that speak of nodes and edges: targets, costs, oracles."""
+"""Sequences: the arrays of a problem, and the kernels of nodes and edges: targets, costs, oracles."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from numba import njit
 
 from fenchel import _sparse
 from fenchel._math import REORDER
-from fenchel.structures import base, lattice
+from fenchel.structures import base, lattice, lattice_entropy
 
 
 class Distinct(NamedTuple):
@@ -212,7 +212,7 @@ def _covariance(blocks, i, at, s, t):
 
 @base.block_entropy.implement(ChainBlocks)
 def _entropy(blocks, i, mu):
-    return lattice.entropy(tokens(blocks, i), blocks.labels, mu)
+    return lattice_entropy.entropy(tokens(blocks, i), blocks.labels, mu)
 
 
 @base.block_entropy_at.implement(ChainBlocks)
@@ -237,4 +237,4 @@ def _divergence(blocks, i, mu, entropy, s, loss):
 
 @base.block_entropy_slopes.implement(ChainBlocks)
 def _slopes(blocks, i, mu, delta, gamma):
-    return lattice.entropy_slopes(tokens(blocks, i), blocks.labels, mu, delta, gamma)
+    return lattice_entropy.entropy_slopes(tokens(blocks, i), blocks.labels, mu, delta, gamma)

@@ -313,41 +313,6 @@ def _insert(scores, origins, score, origin):
     return True
 
 
-# ---- what pair marginals determine: only where each edge has its own table
-
-
-@njit(cache=True, nogil=True)
-def entropy(T, K, mu):
-    """Σ H(edges) − Σ H(inner nodes), lepriol2018 (18)."""
-    total = 0.0
-    first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
-    for j in range(np.uint64(first), np.uint64(last)):
-        total -= mu[j] * log(mu[j]) if mu[j] > 0.0 else 0.0
-    for j in range(np.uint64(K), np.uint64(max(T - 1, 1) * K)):
-        total += mu[j] * log(mu[j]) if mu[j] > 0.0 else 0.0
-    return max(total, 0.0)
-
-
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def entropy_slopes(T, K, mu, delta, gamma):
-    """First and second derivative of γ ↦ H(μ + γ δ), by the same decomposition."""
-    first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
-    slope, bend = _log_slopes(np.uint64(first), np.uint64(last), mu, delta, gamma)
-    inner, inner_bend = _log_slopes(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu, delta, gamma)
-    return slope - inner, bend - inner_bend
-
-
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def _log_slopes(start, stop, mu, delta, gamma):
-    """−Σ δ log p and −Σ δ²/p with p = μ + γδ."""
-    slope, bend = 0.0, 0.0
-    for j in range(start, stop):
-        p = max(mu[j] + gamma * delta[j], 1e-300)
-        slope -= delta[j] * log(p)
-        bend -= delta[j] * delta[j] / p
-    return slope, bend
-
-
 # ---- second derivatives
 
 

@@ -6,19 +6,15 @@ The objective is CRFsuite's, Σ_i loss_i + c1 ‖w‖₁ + c2 ‖w‖², over th
 """
 
 import warnings
-from math import inf
-from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel._sparse import as_csr
+from fenchel.compat.attributes import Recorder, count_pairs, in_order_of_appearance, token_attributes
 from fenchel.estimators.base import print_last_row
 from fenchel.estimators.chain import ChainCRF
-from fenchel.estimators.sequence_labels import LabelledSequences, in_order_of_appearance
 from fenchel.loop import solve
 from fenchel.solvers import make
 from fenchel.structures import decoding
@@ -33,6 +29,7 @@ WITHOUT_MEANING = (
     *("model_filename", "keep_tempfiles", "trainer_cls"),
 )
 ONLY_LBFGS = ("c1", "num_memories")
+REMEDY = {Status.MAX_PASSES: "raise max_iterations or tol", Status.INTERRUPTED: "fit again for a better one"}
 WITHOUT_OPTIMUM = ("ap", "pa", "arow")
 
 
@@ -51,12 +48,13 @@ class CRF(BaseEstimator):
     all_possible_states, all_possible_transitions : bool, default False
         Whether pairs of attribute and label (of label and next label) that training does not show have one.
     c1, c2 : float, default 0 and 1
-    max_iterations : int or None
+    max_iterations : int, default 1000
         At most so many passes over the data.
     num_memories : int or None
         Pairs that L-BFGS remembers.
-    tol : float, default 1e-4
-        Stop when the objective is proven to be within this fraction of the optimum; CRFsuite has no such stop.
+    tol : float or None
+        Stop when the objective is proven to be within this fraction of the optimum. None: 1e-6, or 3e-4 where
+        c1 > 0, whose proofs are looser than the truth; both reach at least CRFsuite's objective.
     verbose : bool
         A line to stderr after each check.
     others
@@ -109,7 +107,7 @@ class CRF(BaseEstimator):
         model_filename=None,
         keep_tempfiles=False,
         trainer_cls=None,
-        tol=1e-4,
+        tol=None,
     ):
         self.algorithm = algorithm
         self.min_freq = min_freq
@@ -151,19 +149,22 @@ class CRF(BaseEstimator):
         self._check()
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both of X_dev and y_dev, or neither")
-        chain = ChainCRF(template=token_attributes, tol=self.tol)
-        data = in_order_of_appearance(chain.encode_training(_sequences(X), y))
-        problem = chain.problem(data, observed=self._weights(data), **self._constants())
+        chain, X = ChainCRF(template=Recorder()), _sequences(X)
+        data = in_order_of_appearance(chain.encode_training(X, y))
+        kept = self._weights(data, chain.template.zeros)
+        chain.template = data.source.function = token_attributes
+        problem = chain.problem(data, observed=kept, **self._constants())
         chain.set_weights(data, np.zeros(problem.dim))
         result = solve(
             problem,
             self._solver(),
-            tol=self.tol,
-            max_passes=inf if self.max_iterations is None else self.max_iterations,
+            tol=self._tolerance(),
+            max_passes=1000 if self.max_iterations is None else self.max_iterations,
             callbacks=[print_last_row] if self.verbose else [],
             validate=None if X_dev is None else _accuracy_on(chain, _sequences(X_dev), y_dev),
         )
-        self.chain_ = chain.set_result(data, result)
+        chain._remember(result)
+        self.chain_ = chain.set_weights(data, result.w)
         self._warn(result)
         return self
 
@@ -185,31 +186,30 @@ class CRF(BaseEstimator):
         c1 = 0.0 if self.c1 is None or self.algorithm == "l2sgd" else self.c1
         return {"c1": c1, "c2": 1.0 if self.c2 is None else self.c2}
 
+    def _tolerance(self):
+        if self.tol is not None:
+            return self.tol
+        return 3e-4 if self._constants()["c1"] > 0.0 else 1e-6
+
     def _solver(self):
         if self.algorithm != "lbfgs":
             return "auto"
         return make("lbfgs") if self.num_memories is None else make("lbfgs", memory=self.num_memories)
 
-    def _weights(self, data):
+    def _weights(self, data, zeros):
         """(d,) bool, the weights that CRFsuite would make: of pairs seen or all, of values that add up."""
         least = 0.0 if self.min_freq is None else self.min_freq
-        states, moves = count_pairs(data)
-        kept = [
-            (np.full(seen.shape, bool(every)) | seen) & (total >= least)
-            for (seen, total), every in (
-                (states, self.all_possible_states),
-                (moves, self.all_possible_transitions),
-            )
-        ]
-        return np.concatenate([mask.ravel() for mask in kept])
+        states, moves = count_pairs(data, zeros)
+        states = states.at_least(least, self.all_possible_states)
+        return np.concatenate([states, moves.at_least(least, self.all_possible_transitions)])
 
     def _warn(self, result):
         if result.status is Status.CONVERGED:
             return
-        remedy = "raise max_iterations" if result.status is Status.MAX_PASSES else "raise tol"
+        remedy = REMEDY.get(result.status, "raise tol")
         warnings.warn(
             f"CRF {result.status.value} at {result.certificate.passes:g} passes with a gap of "
-            f"{percent(result.certificate.relative_gap)}, above tol={self.tol:g}; {remedy}",
+            f"{percent(result.certificate.relative_gap)}, above tol={self._tolerance():g}; {remedy}",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -269,7 +269,8 @@ class CRF(BaseEstimator):
 
     @property
     def size_(self) -> int:
-        return self._fitted().nbytes
+        names = self._fitted().attribute_names_
+        return self.chain_.weights_.nbytes + sum(len(name.encode()) for name in names)
 
     @property
     def certificate_(self):
@@ -281,8 +282,43 @@ class CRF(BaseEstimator):
 
     @property
     def tagger_(self):
-        raise AttributeError("there is no tagger_ of CRFsuite here; call predict and predict_marginals, or use chain_")
+        raise AttributeError(
+            "there is no tagger_ of CRFsuite here; call predict and predict_marginals, or use chain_"
+        )
 
     @property
     def training_log_(self):
-        raise AttributeError("there is no log of CRFsuite here; trace_ holds the objective and gap of each check")
+        raise AttributeError(
+            "there is no training_log_ of CRFsuite here; trace_ holds the objective and gap of each check"
+        )
+
+
+def _accuracy_on(chain, X, y):
+    """A function from weights to the fraction of tokens they label right."""
+    data, where = (
+        chain._unlabelled(X, None, None),
+        {label: k for k, label in enumerate(chain.classes_.tolist())},
+    )
+    truth = np.array([where.get(label, -1) for labels in y for label in labels])
+    if truth.size != data.rows.shape[0]:
+        raise ValueError(f"X_dev has {data.rows.shape[0]} tokens but y_dev has {truth.size} labels")
+
+    def accuracy(w, b):
+        codes = np.empty(truth.size, np.int64)
+        decoding.best_labels(data._replace(w=w), 0, data.starts.size - 1, codes)
+        return float(np.mean(codes == truth))
+
+    return accuracy
+
+
+def _features(weights, before, behind):
+    """{(row's name, column's name): weight}, where it is not zero."""
+    rows, columns = np.nonzero(weights)
+    values = weights[rows, columns].tolist()
+    pairs = zip(rows.tolist(), columns.tolist(), values, strict=True)
+    return {(before[i], behind[j]): value for i, j, value in pairs}
+
+
+def _sequences(X):
+    """Lists of tokens; pycrfsuite's ItemSequence, which has no way in but items(), becomes one."""
+    return [x.items() if hasattr(x, "items") and not isinstance(x, dict) else x for x in X]
