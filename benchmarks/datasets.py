@@ -3,7 +3,8 @@
 X is a CSR matrix (float64 values, int32 indices), one row per example. `load(name)` gives the binary sets, y
 holds -1. and +1; `newsgroups20()`, `mnist()` and `brown_contexts(n)` have classes, y holds 0, ..., K - 1.
 `sentences(name)` gives corpora of labelled sentences, (train, test), as fenchel Tokens: columns of strings,
-the label in the last. The raw files are read from the folder named by the environment variable FENCHEL_DATA; the
+the label in the last.
+The raw files are read from the folder named by the environment variable FENCHEL_DATA; the
 vectorised matrix is kept as .npz under ~/.cache/fenchel-benchmarks/, because vectorising text takes long.
 """
 
@@ -218,7 +219,7 @@ def _spelling(word):
 
 
 def _chunks():
-    """CoNLL-2000, English: word, part of speech, chunk. 8,936 and 2,012 sentences of the Wall Street Journal."""
+    """CoNLL-2000, English: word, part of speech, chunk. 8,936 and 2,012 sentences of newspaper."""
     return _column_files("conll2000", "train.txt.gz", "test.txt.gz")
 
 
@@ -234,7 +235,7 @@ def _column_files(name, *members):
 
 
 def _parts_of_speech():
-    """The treebank sample of the Wall Street Journal: word, part of speech. 199 texts, the last fifth to test."""
+    """The Wall Street Journal's treebank sample: word, part of speech. 199 texts, the last fifth to test."""
     from fenchel.features.tokens import Tokens
 
     path = _raw("dependency_treebank", "dependency_treebank.tar.gz")

@@ -13,7 +13,6 @@ that a user's call would do: conversion to the rival's own format, copies, check
 that route, for the attributes of fenchel's presets.
 """
 
-import re
 import time
 import warnings
 from dataclasses import dataclass
@@ -160,38 +159,38 @@ class CRFsuite:
 
     def train(self, path, algorithm, **options):
         """Train by "lbfgs", "l2sgd" or "ap", write the model file, and give the TrainingLog."""
-        lines = []
-        self.trainer.message = lines.append
+        lines, clock = [], time.perf_counter
+        self.trainer.message = lambda line: lines.append((clock(), line))
         self.trainer.select(algorithm)
         self.trainer.set_params({"feature.possible_states": 1, "feature.possible_transitions": 1, **options})
-        start = time.perf_counter()
+        start = clock()
         self.trainer.train(str(path))
-        return TrainingLog.parse("".join(lines), time.perf_counter() - start)
+        return TrainingLog.parse([(when - start, line) for when, line in lines])
 
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """What CRFsuite wrote while training.
+    """What CRFsuite wrote while training, in wall-clock seconds: those of its log are of the processor.
 
-    steps: (seconds since the optimisation began, objective) behind each iteration or epoch, the search for a
-    learning rate included. seconds: of the whole call, generating features and storing the model included.
+    generating: seconds until it had its features. steps: (seconds since then, objective) behind each
+    iteration or epoch, the search for a learning rate included.
     """
 
+    generating: float
     steps: list
-    seconds: float
 
     @classmethod
-    def parse(cls, text, seconds):
-        found = re.findall(
-            r"^\*{5} (?:Iteration|Epoch) #\d+ \*{5}\nLoss: (\S+)\n(?:.*\n)*?Seconds required for this iteration: (\S+)",
-            text,
-            re.MULTILINE,
-        )
-        calibration = re.search(r"^Best learning rate.*\nSeconds required: (\S+)", text, re.MULTILINE)
-        before = float(calibration[1]) if calibration else 0.0
-        ends = before + np.cumsum([float(each) for _, each in found])
-        losses = [float(loss) for loss, _ in found]
-        return cls(list(zip(ends.tolist(), losses, strict=True)), seconds)
+    def parse(cls, lines):
+        """From (seconds, line) of each line of the log."""
+        generating, loss, steps = 0.0, None, []
+        for seconds, line in lines:
+            if line.startswith("Number of features:"):
+                generating = seconds
+            elif line.startswith("Loss:"):
+                loss = float(line.split()[1])
+            elif line.startswith("Seconds required for this iteration:"):
+                steps.append((seconds - generating, loss))
+        return cls(generating, steps)
 
     def first(self, limit):
         """The number, from 1, of the first step whose objective is at most the limit; None if none is."""

@@ -2,7 +2,7 @@
 
     FENCHEL_DATA=folder python benchmarks/tagging.py [--sets conll2000,ner,pos]
         [--parts extract,train,tag,memory] [--solvers auto,sdca,lbfgs] [--sampling] [--sentences N]
-        [--repeat 1] [--patience 1200] [--threads N] [--epochs 50] [--skip-rivals] [--output file]
+        [--repeat 1] [--patience 1200] [--threads N] [--epochs 1,2,5,10,20,50] [--skip-rivals] [--output file]
 
 P(w) = sum_i loss_i + c2 ||w||^2 with c2 = 1 and a weight for each pair of attribute and label, and of labels:
 fenchel's C is 1/(2 c2). Attributes are those of the presets chunk, ner and pos; CRFsuite gets the same
@@ -10,150 +10,24 @@ ones, which is checked. fenchel's kernels are compiled before any clock starts.
 """
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
-import warnings
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
-import datasets
+from corpus import C2, PRESETS, TARGETS, Corpus, fit, load_rival, make_model, rival_items, warm_up
+from gap_sampling import by_epoch, follow, passes_to
 from measure import machine
-from memory import fresh, peak
+from memory import fresh
 from race import publish
-from rivals import CRFsuite, attributes_of, crfsuite_weights, looks_of, open_tagger, read_sentences
+from rivals import crfsuite_weights, looks_of, open_tagger
 
-PRESETS = {"conll2000": "chunk", "ner": "ner", "pos": "pos"}
-C2 = 1.0
-TARGETS = (1e-2, 1e-3, 1e-4)
-PRECISION = 1e-6  # of the optimum: a hundredth of the tightest target
-FEW = 50  # sentences, to compile kernels with
+RUNS = 3  # of a tagger
 PERCEPTRON = (5, 20, 50)  # epochs
-FOLLOWED = (1, 2, 3, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300)  # passes shown of a sampling
-
-
-class Task:
-    """One corpus: its columns in memory and as files, its numbers, its optimum, its rival."""
-
-    def __init__(self, name, options, folder):
-        self.name, self.options, self.preset = name, options, PRESETS[name]
-        self.train, self.test = (half[: options.sentences] for half in datasets.sentences(name))
-        self.folder = folder / name
-        self.folder.mkdir()
-        self.train_file, self.test_file = self.folder / "train.txt", self.folder / "test.txt"
-        datasets.write_columns(self.train, self.train_file)
-        datasets.write_columns(self.test, self.test_file)
-
-    def say(self, *words):
-        print(f"{self.name}:", *words, file=sys.stderr, flush=True)
-
-    def model(self, **settings):
-        settings = {"n_jobs": self.options.threads, "max_seconds": self.options.patience} | settings
-        return make_model(self.preset, **settings)
-
-    @cached_property
-    def data(self):
-        return self.model().encode_training(*self.train.without_last())
-
-    @cached_property
-    def problem(self):
-        return self.model().problem(self.data)
-
-    def excess(self, value):
-        """(P - P*) / P*."""
-        return (value - self.best) / self.best
-
-    @cached_property
-    def best(self):
-        """P* to a relative PRECISION, proven; kept, for it takes longer than all else."""
-        columns = self.data.sequences.rows.n_columns
-        path = datasets.CACHE / f"tagging-{self.name}-{len(self.train)}-{columns}-c2-{C2:g}.npz"
-        if not path.exists():
-            self.say(f"the optimum, to {PRECISION:g}")
-            certificate = fit(self.model(tol=PRECISION, max_iter=100_000, max_seconds=None), self.data)
-            value = self.problem.total * certificate.certificate_.primal
-            datasets.CACHE.mkdir(parents=True, exist_ok=True)
-            np.savez(path, value=value, proven=certificate.certificate_.relative_gap)
-        self.proven = float(np.load(path)["proven"])
-        return float(np.load(path)["value"])
-
-    @cached_property
-    def fitted(self):
-        """A model to tag with, or to compile kernels by; how exact it is does not change its speed."""
-        return fit(self.model(tol=TARGETS[0]), self.data)
-
-    @cached_property
-    def rival(self):
-        """CRFsuite with all sentences appended, and the seconds of reading, attributes and appending."""
-        return load_rival(self.train_file, self.preset)
-
-    @cached_property
-    def truth(self):
-        return labels_of(self.test)
-
-    def score(self, predicted):
-        """F1 of spans; of parts of speech, which are no spans, accuracy."""
-        from fenchel.spans import span_scores
-
-        scores = span_scores(self.truth, predicted)
-        return scores.accuracy if self.preset == "pos" else scores.f1
-
-    def rival_score(self, path):
-        tagger = open_tagger(path)
-        return self.score([tagger.tag(attributes) for attributes in rival_items(self.test_file, self.preset)])
-
-
-def make_model(preset, **settings):
-    from fenchel import ChainCRF
-
-    return ChainCRF(C=1.0 / (2.0 * C2), template=preset, **settings)
-
-
-def fit(model, data):
-    """The model fitted; a run that ends at a limit says so by its certificate, not by a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit_encoded(data)
-
-
-def warm_up(preset, path, **settings):
-    """Compile: read, encode, fit and predict a few sentences; the kernels are the same for all."""
-    from fenchel.io.columns import read_columns
-
-    X, y = read_columns(path)[:FEW].without_last()
-    fit_model = make_model(preset, tol=0.1, max_iter=20, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit_model.fit(X, y).predict(X)
-
-
-def labels_of(tokens):
-    return [[token[-1] for token in sentence] for sentence in tokens.sentences()]
-
-
-def rival_items(path, preset):
-    """Yield the attributes of each sentence of a column file with labels, by the Python route."""
-    for sentence in read_sentences(path):
-        yield attributes_of(preset, [fields[:-1] for fields in sentence])
-
-
-def load_rival(path, preset):
-    """(CRFsuite, seconds of reading, of making attributes, of appending)."""
-    looks_of.cache_clear()
-    rival, clock = CRFsuite(), time.perf_counter
-    start = clock()
-    made = appended = 0.0
-    for sentence in read_sentences(path):
-        before = clock()
-        attributes = attributes_of(preset, [fields[:-1] for fields in sentence])
-        between = clock()
-        rival.append(attributes, [fields[-1] for fields in sentence])
-        made += between - before
-        appended += clock() - between
-    return rival, (clock() - start - made - appended, made, appended)
 
 
 def timed(action):
@@ -175,184 +49,350 @@ def table(header, lines):
 # ---- attributes
 
 
-def extraction(task):
+def extraction(corpus):
     """Seconds from a column file to what the trainer wants."""
     from fenchel.io.columns import read_columns
 
-    warm_up(task.preset, task.train_file)
+    warm_up(corpus.preset, corpus.train_file)
     runs = []
-    for _ in range(task.options.repeat):
-        reading, tokens = timed(partial(read_columns, task.train_file))
-        encoding, data = timed(lambda tokens=tokens: task.model().encode_training(*tokens.without_last()))
+    for _ in range(corpus.options.repeat):
+        reading, tokens = timed(partial(read_columns, corpus.train_file))
+        encoding, data = timed(lambda tokens=tokens: corpus.model().encode_training(*tokens.without_last()))
         runs.append((reading + encoding, reading, encoding))
     total, reading, encoding = min(runs)
     lines = [["fenchel", f"{total:.2f}", f"{reading:.2f}", f"{encoding:.2f}", "-"]]
-    facts = f"{len(task.train):,} sentences, {task.train.n_tokens:,} tokens, "
+    facts = f"{len(corpus.train):,} sentences, {corpus.train.n_tokens:,} tokens, "
     facts += f"{data.sequences.rows.n_columns:,} attributes, {data.classes.size} labels"
-    if not task.options.skip_rivals:
-        seconds = task.rival[1]
-        check_attributes(task, data.source.names())
+    if not corpus.options.skip_rivals:
+        seconds = corpus.rival[1]
+        check_attributes(corpus, data.source.names())
         lines.append(["Python, CRFsuite", *(f"{each:.2f}" for each in (sum(seconds), *seconds))])
         facts += "; those of the Python function are the same"
     header = ["route", "s in all", "reading", "attributes", "Trainer.append"]
-    return f"### {task.name}: attributes\n\n{facts}.\n\n{table(header, lines)}"
+    return f"### {corpus.name}: attributes\n\n{facts}.\n\n{table(header, lines)}"
 
 
-def check_attributes(task, names):
+def check_attributes(corpus, names):
     """Refuse to compare trainers that see different attributes."""
-    found = {name for rows in rival_items(task.train_file, task.preset) for row in rows for name in row}
+    found = {name for rows in rival_items(corpus.train_file, corpus.preset) for row in rows for name in row}
     odd = sorted(found ^ set(names))
     if odd:
-        raise SystemExit(f"{task.name}: only one of fenchel and the Python function has attribute {odd[0]!r}")
+        raise SystemExit(
+            f"{corpus.name}: only one of fenchel and the Python function has attribute {odd[0]!r}"
+        )
 
 
 # ---- training
 
 
-def training(task):
+def training(corpus):
     """Seconds to come within the targets of the optimum, and the score on the test set there."""
-    best = task.best
-    lines = [line for solver in task.options.solvers for line in our_lines(task, solver)]
+    best = corpus.best
+    lines = [line for solver in corpus.options.solvers for line in our_lines(corpus, solver)]
     notes = []
-    if not task.options.skip_rivals:
-        lines += lbfgs_lines(task)
-        for line, note in (sgd_line(task), perceptron_line(task)):
+    if not corpus.options.skip_rivals:
+        lines += lbfgs_lines(corpus)
+        for line, note in (sgd_line(corpus), perceptron_line(corpus)):
             lines += line
             notes += note
     header = ["trainer"]
     for target in TARGETS:
-        header += [f"s to {target:.0e}", "excess", score_name(task)]
-    head = f"### {task.name}: training\n\nOptimum {best:.7g}, proven to {task.proven:.1e}"
-    return "\n\n".join([f"{head}; {task.problem.dim:,} weights.", table(header, lines), *notes])
+        header += [f"s to {target:.0e}", "excess", score_name(corpus)]
+    head = f"### {corpus.name}: training\n\nOptimum {best:.7g}, proven to {corpus.proven:.1e}"
+    return "\n\n".join([f"{head}; {corpus.problem.dim:,} weights.", table(header, lines), *notes])
 
 
-def score_name(task):
-    return "accuracy" if task.preset == "pos" else "F1"
+def score_name(corpus):
+    return "accuracy" if corpus.preset == "pos" else "F1"
 
 
 def cells(seconds, excess, score=None):
     return [f"{seconds:.2f}", f"{excess:.1e}", "-" if score is None else f"{100 * score:.2f}"]
 
 
-def our_lines(task, solver):
+def our_lines(corpus, solver):
     """fenchel: a whole fit_encoded with tol = target, which it certifies; best of the repeats."""
-    warm_up(task.preset, task.train_file, solver=solver, n_jobs=task.options.threads)
+    warm_up(corpus.preset, corpus.train_file, solver=solver, n_jobs=corpus.options.threads)
     line = []
-    X, _ = task.test.without_last()
+    X, _ = corpus.test.without_last()
     for target in TARGETS:
-        task.say(f"fenchel {solver} to {target:g}")
+        corpus.say(f"fenchel {solver} to {target:g}")
         runs = [
-            timed(lambda tol=target: fit(task.model(solver=solver, tol=tol, max_iter=100_000), task.data))
-            for _ in range(task.options.repeat)
+            timed(lambda tol=target: fit(corpus.model(solver=solver, tol=tol, max_iter=100_000), corpus.data))
+            for _ in range(corpus.options.repeat)
         ]
         seconds, model = min(runs, key=lambda run: run[0])
         if not model.certificate_.converged:
             line += ["-"] * (3 * len(TARGETS) - len(line))
             break
-        excess = task.excess(task.problem.total * model.certificate_.primal)
-        line += cells(seconds, excess, task.score(model.predict(X)))
+        excess = corpus.excess(corpus.problem.total * model.certificate_.primal)
+        line += cells(seconds, excess, corpus.score(model.predict(X)))
     name = model.trace_.solver
     return [[f"fenchel {solver}" + f" ({name})" * (name != solver), *line]]
 
 
-def lbfgs_lines(task):
-    """CRFsuite's L-BFGS: one long run tells the iterations; runs of so many give scores and whole seconds."""
-    rival, path = task.rival[0], task.folder / "lbfgs.model"
-    task.say("crfsuite lbfgs")
+def lbfgs_lines(corpus):
+    """CRFsuite's L-BFGS: one run tells the seconds of its iterations; runs of so many give the scores."""
+    rival, path = corpus.rival[0], corpus.folder / "lbfgs.model"
+    corpus.say("crfsuite lbfgs")
     log = rival.train(path, "lbfgs", c2=C2, epsilon=1e-9, delta=TARGETS[-1] / 100, max_iterations=2000)
-    logged, whole = ["crfsuite lbfgs, by its log"], ["crfsuite lbfgs, whole call"]
+    alone, whole = ["crfsuite lbfgs, iterations"], ["crfsuite lbfgs, whole call"]
     for target in TARGETS:
-        k = log.first((1.0 + target) * task.best)
+        k = log.first((1.0 + target) * corpus.best)
         if k is None:
-            logged, whole = logged + ["-"] * 3, whole + ["-"] * 3
+            alone, whole = alone + ["-"] * 3, whole + ["-"] * 3
             continue
-        task.say(f"crfsuite lbfgs, {k} iterations")
-        again = rival.train(path, "lbfgs", c2=C2, max_iterations=k, epsilon=1e-9, delta=1e-12)
-        excess, score = task.excess(log.steps[k - 1][1]), task.rival_score(path)
-        logged += cells(log.steps[k - 1][0], excess, score)
-        whole += cells(again.seconds, task.excess(again.steps[-1][1]), score)
-    return [logged, whole]
+        corpus.say(f"crfsuite lbfgs, {k} iterations")
+        rival.train(path, "lbfgs", c2=C2, max_iterations=k, epsilon=1e-9, delta=1e-12)
+        (seconds, value), score = log.steps[k - 1], corpus.rival_score(path)
+        alone += cells(seconds, corpus.excess(value), score)
+        whole += cells(log.generating + seconds, corpus.excess(value), score)
+    return [alone, whole]
 
 
-def sgd_line(task):
-    """CRFsuite's SGD: seconds where its own estimate reaches the targets; a note says what it really reached."""
-    path = task.folder / "l2sgd.model"
-    task.say("crfsuite l2sgd")
-    log = task.rival[0].train(path, "l2sgd", c2=C2, max_iterations=task.options.epochs)
-    line = ["crfsuite l2sgd, by its log"]
+def sgd_line(corpus):
+    """CRFsuite's SGD: the shortest of some runs whose weights reach a target, and a note on all of them.
+
+    Its log is no help: it adds up the losses met before each step, up to some percent above P.
+    """
+    runs = list(sgd_runs(corpus))
+    line = ["crfsuite l2sgd, epochs"]
     for target in TARGETS:
-        k = log.first((1.0 + target) * task.best)
-        line += ["-"] * 3 if k is None else cells(log.steps[k - 1][0], task.excess(log.steps[k - 1][1]))
-    w = crfsuite_weights(path, task.data.source.names(), task.data.classes.tolist())
-    true = task.problem.total * task.problem.value_at(w)[0]
-    seconds, estimate = log.steps[-1]
-    note = (
-        "l2sgd logs the sum of losses met on the way, before each step, so its excess is an estimate. After "
-        f"{len(log.steps)} epochs ({seconds:.2f} s, search for the learning rate included) it logs an excess "
-        f"of {task.excess(estimate):.1e}; that of the weights it stores is {task.excess(true):.1e}, "
-        f"{score_name(task)} {100 * task.rival_score(path):.2f}."
-    )
-    return [line], [note]
+        reached = next((run for run in runs if run[2] <= target), None)
+        line += cells(*reached[1:4]) if reached else ["-"] * 3
+    parts = [
+        f"{epochs} epochs {each[0]:.2f} s, {each[1]:.1e} (logged {logged:.1e}), {100 * each[2]:.2f}"
+        for epochs, *each, logged in runs
+    ]
+    note = f"l2sgd, seconds with the search for its learning rate, excess, {score_name(corpus)}: "
+    return [line], [note + "; ".join(parts) + "."]
 
 
-def perceptron_line(task):
+def sgd_runs(corpus):
+    """Yield (epochs, seconds, true excess, score, excess logged) of runs until one reaches all targets."""
+    path = corpus.folder / "l2sgd.model"
+    names, labels = corpus.data.source.names(), corpus.data.classes.tolist()
+    for epochs in map(int, corpus.options.epochs):
+        corpus.say(f"crfsuite l2sgd, {epochs} epochs")
+        log = corpus.rival[0].train(path, "l2sgd", c2=C2, max_iterations=epochs)
+        w = crfsuite_weights(path, names, labels)
+        excess = corpus.excess(corpus.problem.total * corpus.problem.value_at(w)[0])
+        seconds, logged = log.steps[-1]
+        yield epochs, seconds, excess, corpus.rival_score(path), corpus.excess(logged)
+        if excess <= TARGETS[-1]:
+            return
+
+
+def perceptron_line(corpus):
     """CRFsuite's averaged perceptron has another objective: its score against seconds only."""
-    path, parts = task.folder / "ap.model", []
+    path, parts = corpus.folder / "ap.model", []
     for epochs in PERCEPTRON:
-        task.say(f"crfsuite ap, {epochs} epochs")
-        log = task.rival[0].train(path, "ap", max_iterations=epochs)
-        parts.append(f"{100 * task.rival_score(path):.2f} after {log.steps[-1][0]:.2f} s ({epochs} epochs)")
-    return [], [f"The averaged perceptron, which minimises something else: {score_name(task)} {', '.join(parts)}."]
+        corpus.say(f"crfsuite ap, {epochs} epochs")
+        log = corpus.rival[0].train(path, "ap", max_iterations=epochs)
+        parts.append(f"{100 * corpus.rival_score(path):.2f} after {log.steps[-1][0]:.2f} s ({epochs} epochs)")
+    name = score_name(corpus)
+    return [], [f"The averaged perceptron, which minimises something else: {name} {', '.join(parts)}."]
 
 
 # ---- tagging
 
 
-def tagging(task):
+def tagging(corpus):
     """Sentences per second on one thread, from a column file to labels."""
-    warm_up(task.preset, task.train_file, n_jobs=1)
-    lines = [our_tagging(task)] + ([] if task.options.skip_rivals else rival_tagging(task))
+    warm_up(corpus.preset, corpus.train_file, n_jobs=1)
+    lines = [our_tagging(corpus)] + ([] if corpus.options.skip_rivals else rival_tagging(corpus))
     header = ["tagger", "s", "sentences/s", "tokens/s"]
-    facts = f"{len(task.test):,} sentences, {task.test.n_tokens:,} tokens, one thread, best of {RUNS} runs."
-    return f"### {task.name}: tagging\n\n{facts}\n\n{table(header, lines)}"
+    facts = (
+        f"{len(corpus.test):,} sentences, {corpus.test.n_tokens:,} tokens, one thread, best of {RUNS} runs."
+    )
+    return f"### {corpus.name}: tagging\n\n{facts}\n\n{table(header, lines)}"
 
 
-RUNS = 3
-
-
-def speed(task, name, seconds):
-    rates = (count / seconds for count in (len(task.test), task.test.n_tokens))
+def speed(corpus, name, seconds):
+    rates = (count / seconds for count in (len(corpus.test), corpus.test.n_tokens))
     return [name, f"{seconds:.3f}", *(f"{rate:,.0f}" for rate in rates)]
 
 
-def our_tagging(task):
+def our_tagging(corpus):
     """The model is loaded anew for each run: it remembers the words it has seen."""
     import fenchel
-    from fenchel.io.columns import read_columns
 
-    path = task.folder / "fenchel.model"
-    task.fitted.set_params(n_jobs=1).save(path)
+    path = corpus.folder / "fenchel.model"
+    corpus.fitted.set_params(n_jobs=1).save(path)
     times = []
     for _ in range(RUNS):
         model = fenchel.load(path)
-        times.append(timed(lambda: model.predict(read_columns(task.test_file).without_last()[0]))[0])
-    return speed(task, "fenchel: columns to labels", min(times))
+        times.append(timed(partial(tag_file, model, corpus.test_file))[0])
+    return speed(corpus, "fenchel: columns to labels", min(times))
 
 
-def rival_tagging(task):
+def tag_file(model, path):
+    from fenchel.io.columns import read_columns
+
+    return model.predict(read_columns(path).without_last()[0])
+
+
+def rival_tagging(corpus):
     """CRFsuite's tagger behind the Python route, and alone on attributes that are there already."""
-    path = task.folder / "lbfgs.model"
+    path = corpus.folder / "lbfgs.model"
     if not path.exists():
-        task.rival[0].train(path, "lbfgs", c2=C2, max_iterations=10)
+        corpus.rival[0].train(path, "lbfgs", c2=C2, max_iterations=10)
     tagger, whole, alone = open_tagger(path), [], []
+    route = partial(rival_items, corpus.test_file, corpus.preset)
     for _ in range(RUNS):
         looks_of.cache_clear()
-        route = partial(rival_items, task.test_file, task.preset)
         whole.append(timed(lambda: [tagger.tag(attributes) for attributes in route()])[0])
     ready = list(route())
     for _ in range(RUNS):
         alone.append(timed(lambda: [tagger.tag(attributes) for attributes in ready])[0])
     return [
-        speed(task, "Python and CRFsuite: columns to labels", min(whole)),
-        speed(task, "CRFsuite: lists of attributes to labels", min(alone)),
+        speed(corpus, "Python and CRFsuite: columns to labels", min(whole)),
+        speed(corpus, "CRFsuite: lists of attributes to labels", min(alone)),
     ]
+
+
+# ---- memory
+
+
+def memory(corpus):
+    """Peak megabytes of training, each trainer in a process of its own."""
+    lines = []
+    for solver in corpus.options.solvers:
+        corpus.say(f"memory of fenchel {solver}")
+        lines.append([f"fenchel {solver}", *fresh(our_memory, corpus.train_file, corpus.preset, solver)])
+    if not corpus.options.skip_rivals:
+        corpus.say("memory of crfsuite")
+        lines.append(["Python, crfsuite lbfgs", *fresh(rival_memory, corpus.train_file, corpus.preset)])
+    lines = [[name, *(f"{1e-6 * each:,.0f}" for each in peaks)] for name, *peaks in lines]
+    facts = f"Peaks so far in MB; the weights alone are {8e-6 * corpus.problem.dim:,.0f}. fenchel trains to "
+    facts += f"{TARGETS[1]:g}, CRFsuite for 10 iterations, by when it has all its arrays."
+    header = ["trainer", "imported, compiled", "data loaded", "trained"]
+    return f"### {corpus.name}: memory\n\n{facts}\n\n{table(header, lines)}"
+
+
+def our_memory(path, preset, solver):
+    from fenchel.io.columns import read_columns
+
+    warm_up(preset, path, solver=solver)
+    peaks = [peak()]
+    model = make_model(preset, solver=solver, tol=TARGETS[1])
+    data = model.encode_training(*read_columns(path).without_last())
+    peaks.append(peak())
+    fit(model, data)
+    return [*peaks, peak()]
+
+
+def rival_memory(path, preset):
+    import pycrfsuite  # noqa: F401 - what it takes by itself
+
+    peaks = [peak()]
+    rival, _ = load_rival(path, preset)
+    peaks.append(peak())
+    rival.train(path.with_name("memory.model"), "lbfgs", c2=C2, max_iterations=10)
+    return [*peaks, peak()]
+
+
+def peak():
+    """The most memory this process ever held, in bytes.
+
+    Linux lets ru_maxrss begin at what the parent held, which is much by now; VmHWM begins anew.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return 1024 * int(found.split()[1])
+    return (1 if sys.platform == "darwin" else 1024) * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+# ---- sampling
+
+
+def sampling(corpus):
+    """SDCA by gaps and at random: passes to each target, and the estimate of the gap against the true gap."""
+    from fenchel import solvers
+
+    rows = {}
+    for kind in ("gap", "uniform"):
+        corpus.say(f"sdca, sampling {kind}")
+        rows[kind] = follow(corpus.problem, solvers.SDCA(sampling=kind), TARGETS[-1])
+    facts = "SDCA, certified after each epoch of n steps (that pass is not counted). "
+    facts += "The estimate is the sum of the block gaps as last seen."
+    head = f"### {corpus.name}: sampling\n\n{facts}"
+    return "\n\n".join([head, table(*passes_to(rows, TARGETS)), table(*by_epoch(rows))])
+
+
+# ---- all
+
+
+PARTS = {"extract": extraction, "train": training, "tag": tagging, "memory": memory, "sampling": sampling}
+
+
+def preamble(options):
+    """The head of the results: what was measured, and on what."""
+    facts = machine()
+    try:
+        facts["python-crfsuite"] = version("python-crfsuite")
+    except PackageNotFoundError:
+        facts["python-crfsuite"] = "not installed"
+    text = ", ".join(f"{key} {value}" for key, value in facts.items())
+    threads = "as it likes" if options.threads is None else options.threads
+    few = f"Only the first {options.sentences} sentences of each set. " if options.sentences else ""
+    return (
+        "# Taggers: linear-chain conditional random fields, ours and CRFsuite's\n\n"
+        f"P(w) = sum of losses + c2 |w|^2, c2 = {C2:g}, a weight for each pair of attribute and label and\n"
+        "for each pair of labels; excess is (P - P*)/P*. fenchel: wall-clock seconds of a whole\n"
+        "`fit_encoded` with tol = the target, which it proves (kernels compiled before). CRFsuite: seconds\n"
+        "until the first iteration that reaches the target; the whole call also generates features (storing\n"
+        "the model is not counted). Scores are of the test set, in percent.\n\n"
+        f"{few}Machine: {text}; CRFsuite has one thread, fenchel trains with threads: {threads}.\n"
+    )
+
+
+def arguments():
+    """Parse the command line."""
+    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    listed = partial(str.split, sep=",")
+    made.add_argument("--sets", type=listed, default=list(PRESETS), help="comma separated (default: all)")
+    made.add_argument(
+        "--parts", type=listed, default=list(PARTS)[:-1], help="comma separated, of " + ", ".join(PARTS)
+    )
+    made.add_argument("--sampling", action="store_true", help="the part sampling too")
+    made.add_argument("--solvers", type=listed, default=["auto", "sdca", "lbfgs"], help="fenchel's")
+    made.add_argument("--sentences", type=int, help="use only so many of each set")
+    made.add_argument("--repeat", type=int, default=1, help="runs of which the best counts (default: 1)")
+    made.add_argument("--patience", type=float, default=1200.0, help="longest fit, seconds (default: 1200)")
+    made.add_argument("--threads", type=int, help="fenchel's in training (default: as it likes)")
+    made.add_argument(
+        "--epochs",
+        type=listed,
+        default="1,2,5,10,20,50".split(","),
+        help="runs of l2sgd (default: 1,2,5,10,20,50)",
+    )
+    made.add_argument("--skip-rivals", action="store_true", help="leave CRFsuite out")
+    made.add_argument("--output", type=Path, help="file to write")
+    options = made.parse_args()
+    options.parts += ["sampling"] * (options.sampling and "sampling" not in options.parts)
+    for kind, known in (("sets", PRESETS), ("parts", PARTS)):
+        unknown = [name for name in getattr(options, kind) if name not in known]
+        if unknown:
+            made.error(f"unknown {unknown[0]!r} in --{kind}; there are {', '.join(known)}")
+    return options
+
+
+def sections(options, folder):
+    """Yield the sections of each set, one by one."""
+    for name in options.sets:
+        corpus = Corpus(name, options, folder)
+        for part in options.parts:
+            yield PARTS[part](corpus)
+
+
+def main():
+    """Measure, and print each section as soon as it is complete."""
+    options = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        publish(chain([preamble(options)], sections(options, Path(folder))), options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -300,6 +300,17 @@ def test_observed_weights_only(data):
     assert model.transitions_[0].astype(bool).tolist() == [False, True, False]
 
 
+def test_a_mask_of_weights_takes_the_place_of_the_observed_ones(data):
+    X, y = as_names(data[0]), data[1]
+    model = ChainCRF(tol=1e-8, observed=True)
+    encoded = model.encode_training(X, y)
+    mask = model.fit_encoded(encoded).weights_ != 0.0
+    problem = model.problem(encoded, observed=mask, c2=0.5)
+    assert problem.evaluate(model.weights_).value == pytest.approx(model.certificate_.primal)
+    with pytest.raises(ValueError, match="observed has shape"):
+        model.problem(encoded, observed=mask[1:])
+
+
 def test_min_count(data):
     X, y = as_names(data[0]), data[1]
     X = [[*X[0][:-1], [*X[0][-1], "once"]], *X[1:]]
@@ -327,15 +338,27 @@ def test_a_warm_start_keeps_attributes_and_labels_by_name(data):
     assert found == {"new": 0.0, "the": pytest.approx(weight)}
 
 
-@pytest.mark.parametrize("kind", ["named", "template", "numbered"])
+def test_settings_changed_for_the_next_fit_leave_the_model_alone(data):
+    X, y = as_names(data[0]), data[1]
+    model = ChainCRF(solver="lbfgs", transitions=False, warm_start=True).fit(X, y)
+    predicted, weights = model.predict(X), model.coef_.copy()
+    model.set_params(transitions=True, bias=True, boundaries=True)
+    assert model.predict(X) == predicted
+    assert not model.transitions_.any()
+    model.max_iter = 0
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    np.testing.assert_array_equal(model.coef_[:, :-3], weights)
+    assert not model.transitions_.any()
+
+
+@pytest.mark.parametrize("kind", ["named", "template file", "template", "numbered"])
 def test_a_saved_model_answers_the_same(data, tmp_path, kind):
     X, y = data
-    X = {"named": as_names, "template": as_pairs, "numbered": one_hot}[kind](X)
-    template = None
-    if kind == "template":
-        path = tmp_path / "template.txt"
-        path.write_text("U01:%x[0,0]\nB01:%x[0,1]\nB\n")
-        template = str(path)
+    X = (as_names if kind == "named" else one_hot if kind == "numbered" else as_pairs)(X)
+    path = tmp_path / "template.txt"
+    path.write_text("U01:%x[0,0]\nB01:%x[0,1]\nB\n")
+    template = {"template file": str(path), "template": parse_template(path.read_text())}.get(kind)
     model = ChainCRF(template=template, boundaries=True, banned=[("D", "D")]).fit(X, y)
     model.save(tmp_path / "model.fenchel")
     again = load(tmp_path / "model.fenchel")
@@ -399,6 +422,9 @@ def test_empty_sequences_have_no_part_in_training(data):
     assert model.predict([]) == [] and model.predict([[]]) == [[]]
     assert [m.shape for m in model.predict_marginals([[], X[0]])] == [(0, 3), (len(X[0]), 3)]
     assert str(model.explain([]))
+    arrays = one_hot(data[0])
+    numbered = ChainCRF(tol=1e-8).fit([arrays[0][:0], *arrays], [[], *y])
+    assert numbered.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
 
 
 def test_no_token_at_all():
@@ -456,10 +482,12 @@ def test_wrong_input_is_named(X, y, error, message):
 
 def test_wrong_weights_are_named(data):
     X, y = as_names(data[0])[:2], data[1][:2]
-    with pytest.raises(ValueError, match="sample_weight"):
-        ChainCRF().fit(X, y, sample_weight=[1.0])
-    with pytest.raises(ValueError, match="token_weight"):
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(1,\), expected \(3,\)"):
+        ChainCRF().fit([[], *X], [[], *y], sample_weight=[1.0])
+    with pytest.raises(ValueError, match="token_weight has 1 entries for 2 sequences"):
         ChainCRF(loss="hinge").fit(X, y, token_weight=[[1.0]])
+    with pytest.raises(ValueError, match=r"token_weight\[1\] has shape"):
+        ChainCRF(loss="hinge").fit(X, y, token_weight=[[1.0] * len(X[0]), [1.0]])
 
 
 def test_ten_thousand_tokens():

@@ -52,8 +52,9 @@ def log_solvers():
 
 
 def test_these_solvers_take_chains():
-    assert set(offered("log")) == {"lbfgs", "tron", "sgd", "sag", "sag-nus", "eg", "eg-batch", "sdca"}
-    assert set(offered("hinge")) == {"sgd", "eg", "eg-batch", "sdca", "cutting-plane"}
+    dual = {"sgd", "eg", "eg-gap", "eg-batch", "sdca"}
+    assert set(offered("log")) == dual | {"lbfgs", "tron", "sag", "sag-nus"}
+    assert set(offered("hinge")) == dual | {"cutting-plane"}
 
 
 SLOW = {("sgd", 1e2), ("eg-batch", 1e2)}  # they crawl where the regulariser is weak
@@ -83,6 +84,39 @@ def test_extreme_constants_leave_true_certificates(name, C):
     assert_certified(result, optimum(C)[0], accuracy=2e-8)
     if C < 1.0:
         assert result.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        solvers.EG(eta="search"),
+        solvers.EG(anneal=10.0),
+        pytest.param(
+            solvers.EG(first=0.0),
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="rounding in the entropy refuses every step: a rate falls to 1e-17 and stays",
+            ),
+        ),
+        solvers.SDCA(step_size="one-newton"),
+        solvers.SDCA(first=1.0),
+        solvers.SDCA(first=0.0),
+        solvers.SDCA(non_uniform=1.0),
+    ],
+    ids=[
+        "eg-search",
+        "eg-anneal",
+        "eg-uniform",
+        "sdca-one-newton",
+        "sdca-uniform",
+        "sdca-truth",
+        "sdca-adaptive",
+    ],
+)
+def test_settings_of_the_dual_solvers(solver):
+    result = solve(problem(1.0), solver, tol=1e-5, max_passes=500)
+    assert_certified(result, optimum(1.0)[0], accuracy=1e-9)
+    assert result.status is Status.CONVERGED
 
 
 # ---- the hinge loss
@@ -175,6 +209,17 @@ def test_banned_pairs_leave_one_optimum(name):
 
 
 # ---- degenerate chains
+
+
+@pytest.mark.parametrize("name", log_solvers())
+def test_transitions_alone_and_nothing_at_all(name):
+    y, starts = np.array([0, 1, 1, 0, 2, 1]), [0, 2, 3, 6]
+    for transitions, columns in ((True, 0), (True, 2), (False, 2)):
+        bare = problems.chain(np.zeros((6, columns)), y, starts, transitions=transitions)
+        result = solve(bare, log_solvers()[name], tol=1e-3)
+        assert result.status is Status.CONVERGED
+        best = 1.933334 if transitions else 2.0 * np.log(3.0)
+        assert best * (1.0 - 1e-6) <= result.certificate.primal <= best * (1.0 + 1e-3)
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])

@@ -377,7 +377,7 @@ def test_race(folder):
 
 def test_path_by_folds_and_by_held_out_sentences(folder):
     steps = ("--from", "0.1", "--to", "10", "--steps", "2", "-q")
-    banned = ("--ban", "O I-NAME", "-o", "best")
+    banned = ("--ban", "O I-NAME", "--solver", "sdca", "-o", "best")
     result = run("path", "crf", "train.txt", "--cv", "2", *steps, *banned)
     assert result.exit_code == 0, result.output
     assert " F1 " in result.stdout and "best  C = 10, F1 " in result.stdout

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chains import NOTHING, Lattice, allowed, length, sequences
-from fenchel.structures import lattice
+from fenchel.structures import lattice, lattice_entropy
 
 SIZES = [(T, K) for T in range(1, 6) for K in range(1, 5)]
 SCALES = (0.0, 1.0, 10.0, 1e3)
@@ -209,7 +209,9 @@ def test_entropy_of_pair_marginals_is_that_of_the_sequences():
     for T, K, s, stride, banned in cases(shared=False):
         brute = Lattice(T, K, s, stride, banned)
         if len(brute.scores):
-            assert lattice.entropy(T, K, brute.marginals) == pytest.approx(brute.entropy, rel=1e-9, abs=1e-11)
+            assert lattice_entropy.entropy(T, K, brute.marginals) == pytest.approx(
+                brute.entropy, rel=1e-9, abs=1e-11
+            )
 
 
 def test_entropy_slopes_are_the_differences_of_the_entropy():
@@ -219,10 +221,10 @@ def test_entropy_slopes_are_the_differences_of_the_entropy():
         delta = Lattice(T, K, b, K * K).marginals - mu
 
         def entropy(gamma, T=T, K=K, mu=mu, delta=delta):
-            return lattice.entropy(T, K, mu + gamma * delta)
+            return lattice_entropy.entropy(T, K, mu + gamma * delta)
 
         for gamma in (0.2, 0.5, 0.9):
-            slope, bend = lattice.entropy_slopes(T, K, mu, delta, gamma)
+            slope, bend = lattice_entropy.entropy_slopes(T, K, mu, delta, gamma)
             h = 1e-4
             near = [entropy(gamma + step) for step in (-h, 0.0, h)]
             assert slope == pytest.approx((near[2] - near[0]) / (2 * h), abs=1e-6)

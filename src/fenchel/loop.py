@@ -166,7 +166,7 @@ def require_start(problem: Problem, start: Start | None) -> None:
         return
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": [(problem.dim,)], "mu": [problem.shape, problem.unrolled.shape]}
+    sizes = {"w": [(problem.dim,)], "mu": [problem.unrolled.shape]}
     for name, shapes in sizes.items():
         array = getattr(start, name)
         if array is None:
@@ -323,4 +323,5 @@ class _Run:
             status=status,
         )
         mu = getattr(state, "mu", None)
+        mu = mu if mu is not None and mu.shape == self.problem.unrolled.shape else None
         return Result(best.w, best.b, status, certificate, self.trace, mu)

@@ -145,8 +145,8 @@ class Problem:
 
     @cached_property
     def unrolled(self) -> "Problem":
-        """The same problem with marginals that determine the entropy; itself for all but chains."""
-        structure = self.structure.unroll()
+        """The same problem with marginals that determine H: itself but for chains with the log loss."""
+        structure = self.structure if self.loss.hinge else self.structure.unroll()
         return self if structure is self.structure else replace(self, structure=structure)
 
     @cached_property
@@ -161,9 +161,8 @@ class Problem:
         return self.design.columns(self.examples.mass, self.structure.stride, self.examples.starts)
 
     def are_distributions(self, mu) -> bool:
-        """Whether mu could be the marginals of all examples."""
-        problem = self if mu.shape == self.shape else self.unrolled
-        return problem.structure.are_distributions(self.examples, mu)
+        """Whether mu could be the marginals of all examples, of `unrolled`."""
+        return self.unrolled.structure.are_distributions(self.examples, mu)
 
     @property
     def shape(self) -> tuple:
@@ -318,9 +317,17 @@ class Problem:
 
     def concave(self, mu) -> float:
         """Σ m_i H_i(μ_i)."""
+        self._require_entropy()
         return sum(
             self._each_part(lambda start, stop: losses.concave(self.loss, self.blocks, start, stop, mu))
         )
+
+    def _require_entropy(self):
+        """Refuse marginals that do not tell H."""
+        if self.unrolled is not self:
+            raise ValueError(
+                "marginals summed over the edges of a sequence do not tell its entropy; use problem.unrolled"
+            )
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
@@ -343,6 +350,8 @@ class Problem:
     def _value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
         """Σ m_i loss_i and Σ m_i · block gap at the weights v or the scores."""
         gaps = np.empty(self.n) if gaps is None else gaps
+        if mu is not None and entropies.size == 0:
+            self._require_entropy()
         shared = v, scores, mu, entropies, gaps
         parts = self._each_part(
             lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)

@@ -127,8 +127,8 @@ def chain(
     y: (N,) labels 0 … K − 1. starts: (n + 1,) where the tokens of each sequence begin, from 0 to N.
     edges: (N, B) attributes of the transition into each token, each with a weight for every pair of labels.
     transitions: whether each pair of neighbouring labels has a weight. observed: only pairs of attribute and
-    label, and of neighbouring labels, that the data show have one; or (d,) bool, the weights there are, in the
-    order of the result. banned: (K, K) bool, pairs that cannot be.
+    label, and of neighbouring labels, that the data show have one; or (d,) bool, the weights there are, in
+    the order of the result. banned: (K, K) bool, pairs that cannot be.
     token_weight: (N,) what a wrong label costs under the hinge loss; 1 unless given. Constant, sample_weight
     (per sequence), labels and threads as in `flat`. The weights of the result are [W (A, K) | V (B, K, K) |
     transitions (K, K)], row by row. Start, end and bias of a label are attributes that X holds.

@@ -53,8 +53,8 @@ class CRF(BaseEstimator):
     num_memories : int or None
         Pairs that L-BFGS remembers.
     tol : float or None
-        Stop when the objective is proven to be within this fraction of the optimum. None: 1e-6, or 3e-4 where
-        c1 > 0, whose proofs are looser than the truth; both reach at least CRFsuite's objective.
+        Stop when the objective is proven to be within this fraction of the optimum. None: 1e-6, or 1e-4 where
+        c1 > 0, whose proofs are looser than the truth.
     verbose : bool
         A line to stderr after each check.
     others
@@ -189,7 +189,7 @@ class CRF(BaseEstimator):
     def _tolerance(self):
         if self.tol is not None:
             return self.tol
-        return 3e-4 if self._constants()["c1"] > 0.0 else 1e-6
+        return 1e-4 if self._constants()["c1"] > 0.0 else 1e-6
 
     def _solver(self):
         if self.algorithm != "lbfgs":

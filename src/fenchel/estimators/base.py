@@ -151,6 +151,8 @@ def settings_to_json(settings: dict) -> dict:
         }
     if not isinstance(plain["random_state"], (int, np.integer)):
         plain["random_state"] = None
+    if not isinstance(plain.get("template", ""), str):  # a function, or a Template, which the arrays hold
+        plain["template"] = None
     if isinstance(plain.get("class_weight"), dict):
         plain["class_weight"] = [[_plain(label), float(w)] for label, w in plain["class_weight"].items()]
     return {name: _plain(value) for name, value in plain.items()}

@@ -15,8 +15,10 @@ from fenchel.estimators.sequence_labels import (
     LabelledSequences,
     allowed_labels,
     banned_pairs,
+    check_sequence_weights,
     code_labels,
     cut,
+    join_token_weights,
 )
 from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
 from fenchel.solvers.base import Start
@@ -142,8 +144,8 @@ class ChainCRF(Trained):
             raise ValueError(
                 "no token has an attribute that counts; lower min_count, or look at the template"
             )
-        if token_weight is not None:
-            token_weight = np.concatenate([np.asarray(w, dtype=np.float64) for w in token_weight])
+        sample_weight = check_sequence_weights(sample_weight, data.n)
+        token_weight = join_token_weights(token_weight, data.starts)
         return LabelledSequences(data, codes, classes, source, sample_weight, token_weight)
 
     def fit_encoded(self, data: LabelledSequences):
@@ -185,21 +187,25 @@ class ChainCRF(Trained):
         W = np.zeros((data.sequences.rows.n_columns, K))
         V = np.zeros((data.sequences.edges.n_columns, K, K))
         T = np.zeros((1 if self._has_table(source) else 0, K, K))
-        new, old = _places(self._names_of(source), self.attribute_names_)
+        names = source.names() + boundary_names(self.bias, self.boundaries)
+        new, old = _places(names, self.attribute_names_)
         W[np.ix_(new, new_labels)] = self.coef_.T[np.ix_(old, old_labels)]
         new, old = _places(source.edge_names(), self.source_.edge_names())
         V[np.ix_(new, new_labels, new_labels)] = self.edge_coef_[np.ix_(old, old_labels, old_labels)]
         T[:, new_labels[:, None], new_labels] = self.transitions_[np.ix_(old_labels, old_labels)]
         return Start(np.concatenate([W.ravel(), V.ravel(), T.ravel()]))
 
-    def _names_of(self, source):
-        return source.names() + boundary_names(self.bias, self.boundaries)
-
     def set_weights(self, data: LabelledSequences, w):
         """Make this the model of weights w, as `solve` gives them."""
         self.classes_, self.source_, self.weights_ = data.classes, data.source, w
         self.sizes_ = data.sequences.rows.n_columns, data.sequences.edges.n_columns
+        self._keep_layout()
         return self
+
+    def _keep_layout(self):
+        """What the weights are of, so that settings changed for the next fit do not touch this model."""
+        self._added = bool(self.bias), bool(self.boundaries)
+        self._table = self._has_table(self.source_)
 
     # ---- what was learnt
 
@@ -216,14 +222,14 @@ class ChainCRF(Trained):
     @property
     def transitions_(self) -> np.ndarray:
         K = self.classes_.size
-        if not self._has_table(self.source_):
+        if not self._table:
             return np.zeros((K, K))
         return self.weights_[-K * K :].reshape(K, K)
 
     @property
     def attribute_names_(self) -> list:
         check_is_fitted(self, "weights_")
-        return self._names_of(self.source_)
+        return self.source_.names() + boundary_names(*self._added)
 
     # ---- prediction
 
@@ -232,7 +238,7 @@ class ChainCRF(Trained):
         check_is_fitted(self, "weights_")
         if callable(self.template):  # a model file could not hold it
             self.source_.function = self.template
-        return with_boundaries(self.source_.read(X), self.bias, self.boundaries)
+        return with_boundaries(self.source_.read(X), *self._added)
 
     def _unlabelled(self, X, allowed, banned):
         data = self.encode(X)
@@ -246,7 +252,7 @@ class ChainCRF(Trained):
             starts=data.starts,
             w=self.weights_,
             labels=K,
-            tables=int(self._has_table(self.source_)),
+            tables=int(self._table),
             banned=NONE if pairs is None else pairs.astype(np.uint8).ravel(),
             allowed=allowed_labels(allowed, data.starts, self.classes_),
         )
@@ -330,8 +336,9 @@ class ChainCRF(Trained):
         own = {k.removeprefix("source."): a for k, a in arrays.items() if k.startswith("source.")}
         self.source_ = SOURCES[facts["source"]["kind"]].from_file(facts["source"], own)
         self.weights_ = arrays["weights"]
+        self._keep_layout()
         (A, B), K = self.sizes_, self.classes_.size
-        wanted = A * K + (B + self._has_table(self.source_)) * K * K
+        wanted = A * K + (B + self._table) * K * K
         if self.weights_.shape != (wanted,):
             raise ValueError(f"{self.weights_.size} weights, expected {wanted}")
 

@@ -65,6 +65,32 @@ def _check_lengths(found, expected):
         raise ValueError(f"sequence {k} has {expected[k]} tokens but {found[k]} labels in y")
 
 
+def check_sequence_weights(weight, n) -> np.ndarray | None:
+    """(n,) how much each sequence counts."""
+    if weight is None:
+        return None
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n},), one for each sequence")
+    return weight
+
+
+def join_token_weights(weights, starts) -> np.ndarray | None:
+    """(N,) the numbers of all sequences, one after the other."""
+    if weights is None:
+        return None
+    weights = [np.asarray(numbers, dtype=np.float64) for numbers in weights]
+    lengths = np.diff(starts.astype(np.int64))
+    if len(weights) != lengths.size:
+        raise ValueError(
+            f"token_weight has {len(weights)} entries for {lengths.size} sequences; they must match"
+        )
+    for k, numbers in enumerate(weights):
+        if numbers.shape != (lengths[k],):
+            raise ValueError(f"token_weight[{k}] has shape {numbers.shape} for {lengths[k]} tokens")
+    return np.concatenate(weights)
+
+
 def _sorted(distinct):
     """The labels in order, and the place of each of the distinct ones among them."""
     kinds = {type(label) for label in distinct}

@@ -84,7 +84,7 @@ class SDCA(DualSolver):
             raise ValueError(
                 "sampling='residual' needs outputs that can be listed, which sequences are not; use 'gap'"
             )
-        problem = self._seen(problem)
+        problem = problem.unrolled
         self.reserve(problem, copies=2)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
@@ -105,15 +105,11 @@ class SDCA(DualSolver):
             weights *= np.sqrt(state.smoothness / problem.lam)
         return weights
 
-    def _seen(self, problem):
-        """The problem whose marginals determine what the line search asks for: the entropy, or a cost."""
-        return problem if problem.loss.hinge else problem.unrolled
-
     def point(self, problem, state):
-        return super().point(self._seen(problem), state)
+        return super().point(problem.unrolled, state)
 
     def step(self, problem, state):
-        problem, n = self._seen(problem), problem.n
+        problem, n = problem.unrolled, problem.n
         _epoch(
             problem.loss,
             problem.blocks,

@@ -161,15 +161,15 @@ def truth_score(blocks, i, s):
 
 @base.block_marginals.implement(ChainBlocks)
 def _marginals(blocks, i, s, mu):
-    return marginals(blocks, i, s, mu)
+    levels = np.empty(tokens(blocks, i))
+    lattice.forward_backward(levels.size, blocks.labels, s, blocks.stride, blocks.banned, mu, levels)
+    return less_truth(blocks, i, s, levels)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def marginals(blocks, i, s, mu):
-    """Marginals at the scores s (mu written); returns log Z − ⟨s, y⟩, added up position by position."""
-    T, K, begin = tokens(blocks, i), blocks.labels, blocks.starts[i]
-    levels, loss, before = np.empty(T), 0.0, 0
-    lattice.forward_backward(T, K, s, blocks.stride, blocks.banned, mu, levels)
+def less_truth(blocks, i, s, levels):
+    """log Z − ⟨s, y⟩, added up position by position."""
+    T, K, begin, loss, before = levels.size, blocks.labels, blocks.starts[i], 0.0, 0
     for t in range(T):
         label = np.int64(blocks.y[begin + np.uint64(t)])
         step = levels[t] - s[t * K + label]
@@ -182,7 +182,7 @@ def marginals(blocks, i, s, mu):
 
 @base.block_loss.implement(ChainBlocks)
 def _loss(blocks, i, s, room):
-    return marginals(blocks, i, s, room)
+    return base.block_marginals(blocks, i, s, room)
 
 
 @base.block_argmax.implement(ChainBlocks)

@@ -26,8 +26,11 @@ def forward_backward(T, K, s, stride, banned, mu, levels):
     """
     size, base = np.uint64(K), np.uint64(T * K)
     alpha, table, turned = np.empty(T * K), np.empty(K * K), np.empty(K * K)
-    if _span(T, K, s, stride) > SPAN:
+    span, constrained = _span(T, K, s, stride)
+    constrained = constrained or banned.size > 0
+    if span > SPAN:
         return log_forward_backward(T, K, s, stride, banned, mu, levels)
+    reached = np.ones(K, np.uint8)
     top = 0.0
     for t in range(np.uint64(T)):
         at = t * size
@@ -44,7 +47,9 @@ def forward_backward(T, K, s, stride, banned, mu, levels):
         total = 0.0
         for k in range(size):
             total += alpha[at + k]
-        if not total > 1e-250:
+        if constrained:
+            _reach(K, s, at, t > np.uint64(0), table, reached)
+        if not total > 1e-250 or (constrained and _lost(K, alpha, at, total, reached)):
             return log_forward_backward(T, K, s, stride, banned, mu, levels)
         scale = 1.0 / total
         for k in range(size):
@@ -57,14 +62,36 @@ def forward_backward(T, K, s, stride, banned, mu, levels):
 
 @njit(cache=True, nogil=True)
 def _span(T, K, s, stride):
-    """The widest range of finite scores at a position plus that of the edges."""
-    widest = 0.0
+    """The widest range of finite scores at a position plus that of the edges; whether a node is −∞."""
+    widest, constrained = 0.0, False
     for t in range(T):
         widest = max(widest, _range(s, t * K, (t + 1) * K))
+        for j in range(np.uint64(t * K), np.uint64((t + 1) * K)):
+            constrained = constrained or s[j] == -inf
     edges = 0.0
     for t in range(1, T if stride > 0 else min(T, 2)):
         edges = max(edges, _range(s, T * K + (t - 1) * stride, T * K + (t - 1) * stride + K * K))
-    return widest + edges
+    return widest + edges, constrained
+
+
+@njit(cache=True, nogil=True)
+def _reach(K, s, at, inner, table, reached):
+    """Which labels a sequence can have here, given which it could have before; reached (K,) written."""
+    before = reached.copy()
+    for b in range(np.uint64(K)):
+        possible = not inner
+        for a in range(np.uint64(K) if inner else np.uint64(0)):
+            possible = possible or (before[a] > 0 and table[a * np.uint64(K) + b] > 0.0)
+        reached[b] = 1 if possible and s[at + b] > -inf else 0
+
+
+@njit(cache=True, nogil=True)
+def _lost(K, alpha, at, total, reached):
+    """Whether a label that can be here is all but lost to underflow: later it may be the only one left."""
+    for k in range(np.uint64(K)):  # noqa: SIM110 (kernels have no generators)
+        if reached[k] > 0 and alpha[at + k] < 1e-250 * total:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -215,14 +242,17 @@ def _log_marginals(T, K, s, stride, banned, alpha, beta, level, mu):
     if level == -inf:
         return
     for t in range(T):
+        total = 0.0  # one but for the rounding of long sums, which is divided out
         for k in range(K):
             mu[t * K + k] = exp(alpha[t, k] + beta[t, k] - level)
-    for t in range(1, T):
+            total += mu[t * K + k]
+        for k in range(K):
+            mu[t * K + k] /= total
         edge = T * K + (t - 1) * stride
-        for a in range(K):
+        for a in range(K if t > 0 else 0):
             for b in range(K):
                 pair = alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b)
-                mu[edge + a * K + b] += exp(pair + s[t * K + b] + beta[t, b] - level)
+                mu[edge + a * K + b] += exp(pair + s[t * K + b] + beta[t, b] - level) / total
 
 
 # ---- best sequences
