@@ -365,7 +365,7 @@ def arguments():
     made.add_argument(
         "--epochs",
         type=listed,
-        default="1,2,5,10,20,50".split(","),
+        default=["1", "2", "5", "10", "20", "50"],
         help="runs of l2sgd (default: 1,2,5,10,20,50)",
     )
     made.add_argument("--skip-rivals", action="store_true", help="leave CRFsuite out")

@@ -297,7 +297,6 @@ def test_the_first_point_lies_between_the_truth_and_the_middle(name):
     assert unrolled.dual(truth) == 0.0
 
 
-@pytest.mark.xfail(strict=True, reason="marginals of a shared table are read as if each edge had its own")
 def test_marginals_of_a_shared_table_do_not_tell_the_entropy():
     problem, _ = pair("plain")
     scores = problem.scores(some_weights(problem))
@@ -350,7 +349,6 @@ def test_sequences_must_cover_all_tokens_and_none_may_be_empty():
     assert "whole numbers" in refusal(starts=[0, 2.5, 5])
 
 
-@pytest.mark.xfail(strict=True, reason="the messages are those of candidate sets, or there is none")
 @pytest.mark.parametrize(
     "changes, message",
     [

@@ -70,14 +70,9 @@ def test_where_no_sequence_can_be_log_z_is_minus_infinity_and_marginals_are_zero
     assert level == -inf and not mu.any()
 
 
-LOST = pytest.mark.xfail(
-    strict=True, reason="a scaled alpha underflows to 0 without falling back to logarithms"
-)
-
-
 @pytest.mark.parametrize(
     "kernel",
-    [pytest.param(lattice.forward_backward, marks=LOST), lattice.log_forward_backward],
+    [lattice.forward_backward, lattice.log_forward_backward],
     ids=["scaled", "logarithms"],
 )
 def test_a_path_that_is_unlikely_at_first_and_the_only_good_one_later_is_not_lost(kernel):
@@ -106,14 +101,9 @@ def test_marginals_are_the_gradient_of_log_z():
             assert mu[j] == pytest.approx((up - down) / 2e-5, abs=1e-9)
 
 
-DRIFT = pytest.mark.xfail(
-    strict=True, reason="logarithms of sums over all positions lose the digits of marginals"
-)
-
-
 @pytest.mark.parametrize(
     "stride, scale",
-    [(0, 3.0), (9, 3.0), pytest.param(0, 2e3, marks=DRIFT), pytest.param(9, 2e3, marks=DRIFT)],
+    [(0, 3.0), (9, 3.0), (0, 2e3), (9, 2e3)],
 )
 def test_a_chain_of_ten_thousand_tokens_neither_underflows_nor_drifts(stride, scale):
     T, K = 10_000, 3

@@ -166,13 +166,13 @@ def require_start(problem: Problem, start: Start | None) -> None:
         return
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": [(problem.dim,)], "mu": [problem.unrolled.shape]}
-    for name, shapes in sizes.items():
+    sizes = {"w": (problem.dim,), "mu": problem.unrolled.shape}
+    for name, shape in sizes.items():
         array = getattr(start, name)
         if array is None:
             continue
-        if np.shape(array) not in shapes:
-            raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shapes[0]}")
+        if np.shape(array) != shape:
+            raise ValueError(f"start.{name} has shape {np.shape(array)}, but this problem needs {shape}")
         if not np.isfinite(array).all():
             raise ValueError(f"start.{name} contains NaN or infinity")
     if not np.isfinite(start.b).all():
@@ -322,6 +322,4 @@ class _Run:
             seconds=last.seconds,
             status=status,
         )
-        mu = getattr(state, "mu", None)
-        mu = mu if mu is not None and mu.shape == self.problem.unrolled.shape else None
-        return Result(best.w, best.b, status, certificate, self.trace, mu)
+        return Result(best.w, best.b, status, certificate, self.trace, state.dual_variables)

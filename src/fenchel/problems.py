@@ -96,7 +96,7 @@ def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=N
     merging as in `flat`; there is no intercept.
     """
     loss, F = _loss(loss), _matrix(F)
-    starts = _starts(starts, F.shape[0])
+    starts = _starts(starts, F.shape[0], "F", "example {} has no candidates; at least one is needed")
     y = _candidate_targets(y, starts, loss)
     _require_room(F.shape[1])
     examples, total = weighted_examples(as_rows(F), y, sample_weight, starts)
@@ -135,12 +135,11 @@ def chain(
     """
     loss, X = _loss(loss), _matrix(X)
     N = X.shape[0]
-    starts, codes = _starts(starts, N), _label_codes(y, N)
-    size = int(labels) if labels is not None else int(codes.max(initial=0)) + 1
-    if codes.size and codes.max() >= size:
-        raise ValueError(f"y holds the label {codes.max()}, but labels={size} allows 0 … {size - 1}")
+    starts = _starts(starts, N, "X", "sequence {} has no tokens; at least one is needed")
+    codes, size = _label_codes(y, N, labels)
     E = sp.csr_matrix((N, 0)) if edges is None else _matrix(edges)
-    _require_as_many(E, codes)
+    if E.shape[0] != N:
+        raise ValueError(f"edges has {E.shape[0]} rows but X has {N}; they must match")
     _require_room(X.shape[1] * size + (E.shape[1] + transitions) * size**2)
     more = {"edges": as_rows(E), "cost": _token_costs(token_weight, N, loss)}
     examples, total = weighted_examples(as_rows(X), codes, sample_weight, starts, **more)
@@ -161,14 +160,28 @@ def _mask(observed, structure, examples):
     return None if mask.all() else mask
 
 
-def _label_codes(y, N):
-    """(N,) uint32."""
+def _label_codes(y, N, labels):
+    """(N,) uint32, and K."""
     codes = np.asarray(y)
     if codes.shape != (N,):
         raise ValueError(f"y has shape {codes.shape}, expected ({N},), one label per row of X")
-    if codes.dtype.kind not in "biuf" or (codes != codes.astype(np.int64)).any() or (codes < 0).any():
+    if not _are_whole(codes) or (codes < 0).any():
         raise ValueError("y must hold labels 0, 1, … K − 1; the estimators take labels of any kind")
-    return codes.astype(np.uint32)
+    most = int(codes.max(initial=0))
+    if labels is not None and not (labels == int(labels) and labels >= 1):
+        raise ValueError(f"labels={labels!r} must be a positive whole number")
+    size = most + 1 if labels is None else int(labels)
+    if most >= size:
+        raise ValueError(f"y holds the label {most}, but labels={size} allows 0 … {size - 1}")
+    return codes.astype(np.uint32), size
+
+
+def _are_whole(numbers) -> bool:
+    if numbers.dtype.kind not in "biuf":
+        return False
+    return numbers.dtype.kind != "f" or bool(
+        np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+    )
 
 
 def _token_costs(weight, N, loss):
@@ -315,16 +328,16 @@ def _soft_targets(y, labels, loss):
     return as_rows(y)
 
 
-def _starts(starts, candidates: int) -> np.ndarray:
+def _starts(starts, rows: int, matrix: str, if_empty: str) -> np.ndarray:
     given = np.asarray(starts)
-    if given.dtype.kind not in "iuf" or (given != given.astype(np.int64)).any():
-        raise ValueError("starts must hold whole numbers: where the candidates of each example begin")
+    if not _are_whole(given):
+        raise ValueError("starts must hold whole numbers: the row where each example begins")
     starts = given.astype(np.int64)
-    if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or starts[-1] != candidates:
-        raise ValueError(f"starts must run from 0 to {candidates}, the number of rows of F")
+    if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or starts[-1] != rows:
+        raise ValueError(f"starts must run from 0 to {rows}, the number of rows of {matrix}")
     empty = np.flatnonzero(np.diff(starts) <= 0)
     if empty.size:
-        raise ValueError(f"example {empty[0]} has no candidates; at least one is needed")
+        raise ValueError(if_empty.format(empty[0]))
     return starts.astype(np.uint64)
 
 

@@ -34,6 +34,11 @@ class State:
     relative_gap_estimate: float = nan  # gap / objective as met on the way; nan if unknown
     stalled: bool = False  # the last step changed nothing
 
+    @property
+    def dual_variables(self) -> np.ndarray | None:
+        """What a later run can start from."""
+        return getattr(self, "mu", None)
+
 
 class Solver(Protocol):
     """The interface; solvers need not inherit from it."""

@@ -15,6 +15,7 @@ from fenchel.structures import base
 FASTER, SLOWER = 1.05, 0.5
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
+LEAST = 0.1  # what is left of a rate at which, and at no smaller one, the dual increased
 OLD = 256.0  # an example whose gap is taken to have grown so much is visited in any case
 HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each after
 
@@ -34,6 +35,11 @@ class EGState(DualState):
     age: np.ndarray | None = None
     lam: float = 0.0
     arranged: Arrangement | None = None
+    summed: bool = False  # μ holds sums over edges, which do not tell the dual point
+
+    @property
+    def dual_variables(self):
+        return None if self.summed else self.mu
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class EG(DualSolver):
         n, theta = problem.n, self._first_theta(problem, start)
         state = EGState(theta=theta, entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
         state.rng, state.age = np.random.default_rng(self.seed), np.ones(n)
+        state.summed = problem.unrolled is not problem
         if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
             state.arranged, state.theta = Arrangement(problem, theta), None
             state.arranged.settle(state.entropies)
@@ -90,18 +97,28 @@ class EG(DualSolver):
         return state
 
     def _first_theta(self, problem, start):
-        """θ whose marginals are the warm start's, or of linked parts, which do not tell θ, its scores."""
+        """θ whose marginals are the warm start's; of linked parts, which do not tell θ, the better of two."""
         if start is None:
-            theta, first = np.empty(problem.shape), 10.0 if self.first is None else float(self.first)
-            if self.first is None and problem.structure.linked:
-                tokens = problem.examples.rows.shape[0]
-                first = max(first, np.log(tokens / (problem.n * problem.lam) / 5.0))
-            _first(problem.blocks, first, theta)
-            return theta
+            return self._fresh_theta(problem)
         if problem.structure.linked:
-            return problem.scores(start.w)
+            choices = problem.scores(start.w), self._fresh_theta(problem)
+            return max(choices, key=lambda theta: self._dual_of(problem, theta))
         mu = self.first_mu(problem, start, problem.near_target(0.0))
         return np.log(np.maximum(mu, TINY))
+
+    def _fresh_theta(self, problem):
+        theta, first = np.empty(problem.shape), 10.0 if self.first is None else float(self.first)
+        if self.first is None and problem.structure.linked:
+            tokens = problem.examples.rows.shape[0]
+            first = max(first, np.log(tokens / (problem.n * problem.lam) / 5.0))
+        _first(problem.blocks, first, theta)
+        return theta
+
+    def _dual_of(self, problem, theta):
+        """D at the marginals of θ."""
+        mu, entropies = np.empty(problem.shape), np.empty(problem.n)
+        _settle(problem.blocks, theta, mu, entropies)
+        return self._dual_at(problem, mu, problem.augmented_of(mu), entropies)
 
     def _search(self, problem, state):
         """The first rate of 1, ½, ¼, … that improves the dual at once for 95 % of a tenth of the examples."""
@@ -237,7 +254,7 @@ def _settle(blocks, theta, mu, entropies):
     for i in range(blocks.mass.size):
         theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
         loss = base.block_marginals(blocks, i, theta_i, mu_i)
-        entropies[i] = base.block_entropy_at(blocks, i, theta_i, mu_i, loss)
+        entropies[i], _ = base.block_entropy_at(blocks, i, theta_i, mu_i, loss)
 
 
 @njit(cache=True, nogil=True)
@@ -257,14 +274,14 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
         if loss.hinge:
             value = oracle(loss, blocks, i, s, nu)
             gaps[i] = block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
-        rate = blocks.mass[i] / blocks.lam
+        rate, before = blocks.mass[i] / blocks.lam, rates[i]
         for trial in range(most_trials):
             trials += 1
             _move(loss, rates[i], theta_i, s, moved)
             value = base.block_marginals(blocks, i, moved, nu)
-            entropy = base.block_entropy_at(blocks, i, moved, nu, value)
-            gain = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy - entropies[i], delta)
-            if gain >= -1e-15 * (1.0 + abs(entropy)):
+            entropy, rounding = base.block_entropy_at(blocks, i, moved, nu, value)
+            gain, size = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy - entropies[i], delta)
+            if gain >= -rounding - 1e-15 * size:
                 entropies[i] = entropy
                 at_once += 1 if trial == 0 else 0
                 along = 0.0
@@ -278,18 +295,21 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
                 rates[i] = rates[i] * FASTER if loss.hinge else min(rates[i] * FASTER, 1.0)
                 break
             rates[i] *= SLOWER
+        else:  # no rate will do now: a vanishing one would end it for good
+            rates[i] = LEAST * before
     return trials, at_once
 
 
 @njit(cache=True)
 def _gain(loss, blocks, i, rate, s, mu, nu, entropy_gain, delta):
-    """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54); delta = ν − μ_i written."""
-    gain = 0.0
+    """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54), and the sizes added up; delta = ν − μ_i written."""
+    gain, size = 0.0, 0.0
     for j in range(mu.size):
         delta[j] = nu[j] - mu[j]
         gain += s[j] * delta[j]
+        size += abs(s[j] * delta[j])
     gain -= 0.5 * rate * base.block_squared_norm(blocks, i, delta)
-    return gain if loss.hinge else gain + entropy_gain
+    return gain if loss.hinge else gain + entropy_gain, size
 
 
 @njit(cache=True, nogil=True)
@@ -305,7 +325,7 @@ def _move_all(loss, blocks, rate, theta, mu, entropies, v, new_theta, new_mu, ne
         total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
         _move(loss, rate, theta_i, s, moved)
         value = base.block_marginals(blocks, i, moved, new)
-        new_entropies[i] = base.block_entropy_at(blocks, i, moved, new, value)
+        new_entropies[i], _ = base.block_entropy_at(blocks, i, moved, new, value)
     return total
 
 

@@ -359,6 +359,7 @@ def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, 
     zero, width, c = np.uint64(0), d.width, d.rates[i]
     T = d.starts[i + ONE] - d.starts[i]
     at, size, edge_at, edge_size = d.starts[i] * width, T * width, i * d.labels * width, d.labels * width
+    before = rates[i]
     _scores(d, i, q, s)
     for trial in range(most_trials):
         _blend(q.theta, at, s, rates[i], size, x)
@@ -386,4 +387,5 @@ def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, 
                 q.table[j] -= c * edge_delta[j]
             return trial + 1
         rates[i] *= 0.5
+    rates[i] = 0.1 * before  # no rate will do now: a vanishing one would end it for good
     return most_trials

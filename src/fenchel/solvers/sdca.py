@@ -44,7 +44,12 @@ STEPS = {kind.name.lower().replace("_", "-"): kind for kind in Step}
 
 @dataclass
 class SDCAState(DualState):
-    """gaps (n,): the last known block gaps; tree: their sampling weights; smoothness (n,): λ + m_i R_i."""
+    """gaps (n,): the last known block gaps; tree: their sampling weights; smoothness (n,): λ + m_i R_i.
+
+    mean: with the hinge loss, the average of μ over passes, later ones weighing more.
+    """
+
+    mean: np.ndarray | None = None
 
     gaps: np.ndarray | None = None
     tree: np.ndarray | None = None
@@ -106,7 +111,12 @@ class SDCA(DualSolver):
         return weights
 
     def point(self, problem, state):
-        return super().point(problem.unrolled, state)
+        problem = problem.unrolled
+        last = super().point(problem, state)
+        if state.mean is None:
+            return last
+        mean = problem.dual_point(state.mean)
+        return mean if mean.primal <= last.primal else last
 
     def step(self, problem, state):
         problem, n = problem.unrolled, problem.n
@@ -128,6 +138,7 @@ class SDCA(DualSolver):
         state.passes += 1.0
         state.oracle_calls += n
         state.updates += n
+        self._average(problem, state)
         scores = self.settle_offset(problem, state)
         self.refresh(problem, state)
         if scores is None and state.epochs % RENEWAL == 0:
@@ -136,6 +147,14 @@ class SDCA(DualSolver):
         if scores is not None:
             self._renew_gaps(problem, state, scores)
         self.note_gap(problem, state, float(problem.examples.mass @ state.gaps))
+
+    def _average(self, problem, state):
+        """Weights 2/(t + 2) for pass t, as block Frank-Wolfe's: its last point jumps from vertex to vertex."""
+        if not problem.loss.hinge:
+            return
+        if state.mean is None:
+            state.mean = state.mu.copy()
+        state.mean += 2.0 / (state.epochs + 2.0) * (state.mu - state.mean)
 
     def _renew_gaps(self, problem, state, scores):
         """All block gaps at the scores: a moved offset, or many epochs, leave those known stale."""

@@ -175,7 +175,10 @@ def block_loss(blocks, i, s, room):
 
 @block_kernel
 def block_entropy_at(blocks, i, theta, mu, loss):
-    """H of the marginals μ at the scores θ; loss is what `block_marginals` returned there."""
+    """H of the marginals μ at the scores θ, and what rounding may have added to it.
+
+    loss: what `block_marginals` returned there.
+    """
 
 
 @block_kernel

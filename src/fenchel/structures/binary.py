@@ -230,7 +230,8 @@ def _divergence(blocks, i, mu, entropy, s, loss):
 
 @base.block_entropy_at.implement(BinaryBlocks)
 def _entropy_at(blocks, i, theta, mu, loss):
-    return -xlogx(mu[0]) - xlogx(mu[1])
+    entropy = -xlogx(mu[0]) - xlogx(mu[1])
+    return entropy, 1e-15 * (1.0 + entropy)
 
 
 @base.block_loss.implement(BinaryBlocks)

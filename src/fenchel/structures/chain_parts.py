@@ -217,7 +217,10 @@ def _entropy(blocks, i, mu):
 
 @base.block_entropy_at.implement(ChainBlocks)
 def _entropy_at(blocks, i, theta, mu, loss):
-    return max(loss + balance(blocks, i, theta, mu), 0.0)
+    size = 1.0 + loss
+    for j in range(base.block_length(blocks, i)):
+        size += abs(theta[j]) * mu[j]
+    return max(loss + balance(blocks, i, theta, mu), 0.0), 4e-15 * size
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)

@@ -145,7 +145,8 @@ def _divergence(blocks, i, mu, entropy, s, loss):
 
 @base.block_entropy_at.implement(CrossedBlocks, JointBlocks)
 def _entropy_at(blocks, i, theta, mu, loss):
-    return base.block_entropy(blocks, i, mu)
+    entropy = base.block_entropy(blocks, i, mu)
+    return entropy, 1e-15 * (1.0 + entropy)
 
 
 @base.block_loss.implement(CrossedBlocks, JointBlocks)
