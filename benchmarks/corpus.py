@@ -67,7 +67,7 @@ class Corpus:
 
     @cached_property
     def fitted(self):
-        """A model to tag with, or to compile kernels by; how exact it is does not change its speed."""
+        """A model to tag with; how exact it is does not change its speed."""
         return fit(self.model(tol=TARGETS[0]), self.data)
 
     @cached_property

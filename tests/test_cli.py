@@ -47,17 +47,19 @@ def test_solvers_lists_them_all_with_what_they_can_do():
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     heading = next(line for line in lines if line.split()[:1] == ["solver"])
-    columns = [heading.index(name) for name in ("binary", "flat crossed", "flat joint", "what it does")]
+    columns = [
+        heading.index(name) for name in ("binary", "flat crossed", "flat joint", "chain", "what it does")
+    ]
     rows = {line.split()[0]: line for line in lines[-len(SOLVERS) :]}
     assert list(rows) == list(SOLVERS)
 
     def cells(name):
         return [rows[name][a:b].strip() for a, b in pairwise(columns)]
 
-    assert cells("cd-dual") == ["log, hinge"] * 3
-    assert cells("lbfgs") == ["log"] * 3
-    assert cells("sm-g1") == ["log", "log", "-"]
-    assert cells("cutting-plane") == ["-", "hinge", "hinge"]
+    assert cells("cd-dual") == ["log, hinge"] * 3 + ["-"]
+    assert cells("lbfgs") == ["log"] * 4
+    assert cells("sm-g1") == ["log", "log", "-", "-"]
+    assert cells("cutting-plane") == ["-", "hinge", "hinge", "hinge"]
     assert "SM(variant='g1')" in rows["sm-g1"]
 
 

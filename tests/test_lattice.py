@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chains import NOTHING, Lattice, allowed, length, sequences
-from fenchel.structures import lattice, lattice_entropy
+from fenchel.structures import lattice, lattice_covariance, lattice_entropy
 
 SIZES = [(T, K) for T in range(1, 6) for K in range(1, 5)]
 SCALES = (0.0, 1.0, 10.0, 1e3)
@@ -231,7 +231,7 @@ def test_covariance_is_that_of_the_list_of_sequences():
         if not len(brute.scores):
             continue
         direction, out = rng.normal(size=s.size), np.full(s.size, np.nan)
-        lattice.covariance(T, K, s, stride, as_flags(banned), direction, out)
+        lattice_covariance.covariance(T, K, s, stride, as_flags(banned), direction, out)
         np.testing.assert_allclose(out, brute.covariance(direction), rtol=1e-8, atol=1e-10)
 
 
@@ -240,7 +240,7 @@ def test_covariance_is_the_change_of_the_marginals():
     for stride in (0, K * K):
         s, _ = draw(T, K, stride, 1.0, "finite")
         direction, out = np.random.default_rng(4).normal(size=s.size), np.empty(s.size)
-        lattice.covariance(T, K, s, stride, NOTHING, direction, out)
+        lattice_covariance.covariance(T, K, s, stride, NOTHING, direction, out)
         _, up = run(lattice.forward_backward, T, K, s + 1e-5 * direction, stride)
         _, down = run(lattice.forward_backward, T, K, s - 1e-5 * direction, stride)
         np.testing.assert_allclose(out, (up - down) / 2e-5, atol=1e-8)

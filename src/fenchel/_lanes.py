@@ -198,7 +198,7 @@ SERIES = [2.0 / k for k in range(21, 0, -2)]
 
 @intrinsic
 def log_lanes(typing_context, x):
-    """log x, x positive and normal: x = 2ⁿ m, ½√2 < m ≤ √2, log m = 2 artanh f by its series, f = (m−1)/(m+1).
+    """log x, x positive and normal: x = 2ⁿ m, ½√2 < m ≤ √2; log m = 2 artanh f, a series in f = (m−1)/(m+1).
 
     Within 5e-16 of the true value, relative to it.
     """

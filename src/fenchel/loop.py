@@ -112,7 +112,7 @@ def choose(problem: Problem) -> str:
     fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
     if problem.structure.linked:
         if problem.loss.hinge:
-            return "sdca"
+            return "cutting-plane"
         return "eg-gap" if problem.lam > 0.0 and fits else "lbfgs"
     if problem.loss.hinge:
         return "cd-dual"

@@ -93,7 +93,7 @@ class Arrangement:
         _weigh(self.sentences, self.dual, *self.scratch[:1])
 
     def visit(self, order, most_trials, rates, entropies, gaps) -> int:
-        """One step for each sentence of the order; rates, entropies, gaps (n,) written. Returns the trials."""
+        """One step for each sentence of the order; rates, entropies, gaps (n,) written. Returns trials."""
         return _visit_all(
             self.sentences,
             order.astype(np.uint64),
@@ -157,7 +157,7 @@ def _arrange(examples, lam, K, width):
 
 @njit(cache=True, nogil=True)
 def _gram(indptr, rows, starts, kept, tokens, values):
-    """Each token's products with those before it; tokens, values written. Returns (N + 1,) starts and both."""
+    """Each token's products with those before it; tokens, values written. Returns starts (N + 1,), both."""
     N = indptr.size - 1
     last, before, owner = np.full(kept, -1), np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
     ends, count = np.zeros(N + 1, np.uint64), 0

@@ -149,7 +149,7 @@ class SDCA(DualSolver):
         self.note_gap(problem, state, float(problem.examples.mass @ state.gaps))
 
     def _average(self, problem, state):
-        """Weights 2/(t + 2) for pass t, as block Frank-Wolfe's: its last point jumps from vertex to vertex."""
+        """Weights 2/(t + 2) for pass t, as of block Frank-Wolfe: its last point goes back and forth."""
         if not problem.loss.hinge:
             return
         if state.mean is None:

@@ -7,7 +7,7 @@ from numba import njit
 
 from fenchel import _sparse
 from fenchel._math import REORDER
-from fenchel.structures import base, lattice, lattice_entropy
+from fenchel.structures import base, lattice, lattice_covariance, lattice_entropy
 
 
 class Distinct(NamedTuple):
@@ -207,7 +207,7 @@ def argmax(blocks, i, s, mu):
 
 @base.block_covariance.implement(ChainBlocks)
 def _covariance(blocks, i, at, s, t):
-    lattice.covariance(tokens(blocks, i), blocks.labels, at, blocks.stride, blocks.banned, s, t)
+    lattice_covariance.covariance(tokens(blocks, i), blocks.labels, at, blocks.stride, blocks.banned, s, t)
 
 
 @base.block_entropy.implement(ChainBlocks)

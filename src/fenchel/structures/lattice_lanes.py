@@ -1,7 +1,7 @@
 """Forward-backward with explicit vector registers, for rows of labels padded to a multiple of LANES.
 
-The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat; `mask` (width,) is 1 on
-labels and 0 on padding. Twice as fast as `lattice.py` in its plain loops at 22 labels: LLVM leaves the last
+The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat; `mask` (width,) is 1
+on labels and 0 on padding. Twice as fast as `lattice.py` in its plain loops at 22 labels: LLVM leaves the last
 rows of a loop over so few labels to scalar code. Scores are kept as there; where scaled probabilities lose
 their digits the logarithms of `lattice.py` take over.
 
@@ -24,7 +24,7 @@ NOTHING = np.empty(0, np.uint8)
 
 
 class Room(NamedTuple):
-    """Scratch for sequences of at most T tokens; all (T, width) but table and turned (K, width), sums (T,)."""
+    """Scratch for sequences of at most T tokens; (T, width) but table and turned (K, width), sums (T,)."""
 
     nodes: np.ndarray
     alpha: np.ndarray
@@ -94,7 +94,7 @@ def _product(x, at, table, K, width, out, to):
 
 @njit(**KERNEL)
 def _forward(T, K, width, mask, x, room):
-    """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak); returns log Z less the edges'.
+    """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak); returns log Z less edges'.
 
     The scales are multiplied up and their logarithm taken now and then.
     """
