@@ -1,4 +1,4 @@
-"""How the marginals of a sequence change with its scores: second derivatives of log Z, one direction at a time."""
+"""How the marginals of a sequence change with its scores: second derivatives of log Z along a direction."""
 
 import numpy as np
 from numba import njit

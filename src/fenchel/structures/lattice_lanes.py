@@ -1,9 +1,9 @@
 """Forward-backward with explicit vector registers, for rows of labels padded to a multiple of LANES.
 
 The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat; `mask` (width,) is 1
-on labels and 0 on padding. Twice as fast as `lattice.py` in its plain loops at 22 labels: LLVM leaves the last
-rows of a loop over so few labels to scalar code. Scores are kept as there; where scaled probabilities lose
-their digits the logarithms of `lattice.py` take over.
+on labels and 0 on padding. LLVM leaves the last rows of a loop over so few labels to scalar code: this is
+twice as fast as the plain loops of `lattice.py` at 22 labels. Where scaled probabilities lose their digits
+its logarithms take over.
 
 No `reassoc` among the flags: it would reorder the reductions inside of exp_lanes, which was wrong by 0.3.
 """
