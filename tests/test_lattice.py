@@ -250,7 +250,7 @@ def test_scores_of_a_shared_table_are_copied_to_every_edge():
     T, K = 4, 2
     s, _ = draw(T, K, 0, 1.0, "finite")
     out = np.empty(length(T, K, K * K))
-    lattice.unshare(T, K, s, 0, out)
+    lattice_covariance.unshare(T, K, s, 0, out)
     np.testing.assert_array_equal(out[: T * K], s[: T * K])
     np.testing.assert_array_equal(out[T * K :], np.tile(s[T * K :], T - 1))
     assert run(lattice.forward_backward, T, K, out, K * K)[0] == pytest.approx(

@@ -279,7 +279,7 @@ def test_a_mismatch_names_solver_model_and_alternatives():
     X, y = CASE.X, CASE.y
     message = (
         "solver 'lbfgs' cannot train a binary model with the hinge loss here: it offers no gradient; "
-        "use sgd, cd-dual, eg, eg-batch, sdca"
+        "use sgd, cd-dual, eg, eg-gap, eg-batch, sdca"
     )
     with pytest.raises(ValueError, match=message):
         solve(problems.binary(X, y, loss="hinge"), "lbfgs")
