@@ -315,7 +315,9 @@ def sampling(corpus):
         corpus.say(f"sdca, sampling {kind}")
         rows[kind] = follow(corpus.problem, solvers.SDCA(sampling=kind), TARGETS[-1])
     facts = "SDCA, certified after each epoch of n steps (that pass is not counted). "
-    facts += "The estimate is the sum of the block gaps as last seen."
+    facts += (
+        "The estimate is the sum of the block gaps as last seen, less what those half a pass old have shrunk."
+    )
     head = f"### {corpus.name}: sampling\n\n{facts}"
     return "\n\n".join([head, table(*passes_to(rows, TARGETS)), table(*by_epoch(rows))])
 
