@@ -104,15 +104,15 @@ def choose(problem: Problem) -> str:
     Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
     it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
     memory and it converges fast: on sparse data, and with several labels also where the curvature of a
-    block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient, or block
-    Frank-Wolfe (sdca) for the hinge loss.
+    block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient, or cutting
+    planes for the hinge loss.
     """
     if problem.l1 > 0.0:
         return "lbfgs"
     fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
     if problem.structure.linked:
         if problem.loss.hinge:
-            return "cutting-plane"
+            return "cutting-plane" if fits else "sgd"
         return "eg-gap" if problem.lam > 0.0 and fits else "lbfgs"
     if problem.loss.hinge:
         return "cd-dual"
