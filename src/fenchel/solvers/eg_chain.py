@@ -351,7 +351,7 @@ def _visit_all(d, order, most_trials, q, room, scratch, edge_scratch, rates, ent
     return trials
 
 
-@njit(**KERNEL)
+@njit(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
 def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, gaps):
     """One step for sentence i: the rate is halved until the dual does not fall. Returns the trials."""
     s, x, nu, delta, product = scratch
