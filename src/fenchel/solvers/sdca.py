@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from fenchel import _sampling
+from fenchel._math import TINY
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
@@ -151,9 +152,10 @@ class SDCA(DualSolver):
 
     def _estimate(self, problem, state, fresh):
         """Σ m_i gap_i as last seen. Gaps are half a pass old on average, and shrink from pass to pass by what
-        their sum did: without that factor it was 2 to 3 times the true gap on CoNLL-2000, with it 0.8 to 1.4.
+        their sum did: without that factor it was 2 to 3 times the true gap on CoNLL-2000, with it 1.2 to 1.7.
         """
-        before, state.known = state.known, float(problem.examples.mass @ state.gaps)
+        mass = problem.examples.mass * (state.gaps != FIRST_GAP)  # of examples visited
+        before, state.known = state.known, float(mass @ state.gaps) / max(mass.sum(), TINY)
         shrunk = state.known / before if 0.0 < state.known < before and not fresh else 1.0
         return state.known * sqrt(shrunk)
 
