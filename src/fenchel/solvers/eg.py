@@ -9,13 +9,11 @@ from numba import njit
 from fenchel._math import TINY
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
-from fenchel.solvers.eg_chain import Arrangement, suits
+from fenchel.solvers.eg_chain import FASTER, LEAST, SLOWER, Arrangement, suits
 from fenchel.structures import base
 
-FASTER, SLOWER = 1.05, 0.5
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
-LEAST = 0.1  # what is left of a rate at which, and at no smaller one, the dual increased
 OLD = 256.0  # an example whose gap is taken to have grown so much is visited in any case
 HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each after
 
@@ -203,8 +201,9 @@ class EG(DualSolver):
         order = state.rng.permutation(n)
         if state.epochs < 2:
             return order
-        gaps = problem.examples.mass * state.gaps
-        due = (gaps * state.age > gaps.mean()) | (state.age >= OLD)
+        known = np.isfinite(state.gaps)  # not of an example whose every step was refused
+        gaps = problem.examples.mass * np.where(known, state.gaps, 0.0)
+        due = (gaps * state.age >= gaps.mean()) | (state.age >= OLD) | ~known
         state.age = np.where(due, 1.0, 2.0 * state.age)
         return order[due[order]]
 
@@ -295,7 +294,7 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
                 rates[i] = rates[i] * FASTER if loss.hinge else min(rates[i] * FASTER, 1.0)
                 break
             rates[i] *= SLOWER
-        else:  # no rate will do now: a vanishing one would end it for good
+        else:
             rates[i] = LEAST * before
     return trials, at_once
 

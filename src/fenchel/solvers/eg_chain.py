@@ -21,6 +21,8 @@ from fenchel._lanes import load, spread, store, zeros
 from fenchel._sparse import prefetch
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals, padded
 
+FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
+LEAST = 0.1  # what is left of a rate if none would do: a vanishing one would end it for good
 MOST_PAIRS = 4.0  # entries of all G, at most this many times those of the marginals
 
 
@@ -376,7 +378,7 @@ def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, 
                 q.edge_theta, edge_at, edge_delta, zero, edge_size
             )
             gaps[i] = max(0.5 * (linear - here) / rates[i], 0.0)
-            rates[i] = min(1.0, 1.05 * rates[i])
+            rates[i] = min(1.0, FASTER * rates[i])
             entropies[i] = entropy
             _copy(x, size, q.theta, at)
             _copy(nu, size, q.mu, at)
@@ -386,6 +388,6 @@ def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, 
             for j in range(edge_size):
                 q.table[j] -= c * edge_delta[j]
             return trial + 1
-        rates[i] *= 0.5
-    rates[i] = 0.1 * before  # no rate will do now: a vanishing one would end it for good
+        rates[i] *= SLOWER
+    rates[i] = LEAST * before
     return most_trials
