@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format clean
+.PHONY: demo test campaign lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,6 +16,12 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Random problems, each certificate checked: make campaign N=10000 SEED=0; a violation names its own seed.
+N ?= 10000
+SEED ?= 0
+campaign: $(READY)
+	$(BIN)/python -m tests.campaign --problems $(N) --seed $(SEED) --jobs 2
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,0 +1,44 @@
+"""How often a solver does not reach 1e-3 in 1,000 passes from a cold start, where C·scale² ≤ 1e3."""
+
+import numpy as np
+
+from fenchel import solve
+from fenchel.solvers import SOLVERS, make, solver_class
+
+from .draws import draw
+
+SEEDS = 1000
+TRIES = 60  # draws until a solver takes a problem: some want features ≥ 0
+
+
+def rows_of(seed, solvers=None):
+    """(solver, loss, kind, status, relative gap) of every solver and loss on its problem of this seed."""
+    return [
+        row
+        for k, name in enumerate(SOLVERS)
+        if solvers is None or name in solvers
+        for loss in _losses(name)
+        for row in _row(np.random.default_rng([seed, k, loss == "hinge"]), name, loss)
+    ]
+
+
+def _losses(name):
+    needs = solver_class(name).needs
+    return [loss for loss in ("log", "hinge") if not needs & ({"log", "gradient", "hinge"} - {loss})]
+
+
+def _row(rng, name, loss):
+    """The first problem drawn that the solver takes, solved with its default options."""
+    for _ in range(TRIES):
+        try:
+            drawn = draw(rng, loss=loss, tame=True)
+        except ValueError:
+            continue
+        if not drawn.tame or not solver_class(name).needs <= drawn.problem.offers:
+            continue
+        try:
+            result = solve(drawn.problem, make(name), tol=1e-3, max_passes=1000.0, max_seconds=60.0)
+        except ValueError:  # features ≥ 0 are wanted
+            continue
+        yield name, loss, drawn.kind, result.status.name, float(result.certificate.relative_gap)
+        return
