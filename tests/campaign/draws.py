@@ -12,7 +12,7 @@ from fenchel import problems
 from .objective import Listed
 
 KINDS = ("binary", "crossed", "joint", "chain")
-MOST = 1200  # outputs of a problem
+MOST = 500  # outputs of a problem
 
 
 @dataclass
@@ -284,7 +284,7 @@ def _lengths(rng, K):
     lengths, total = [], 0
     for T in rng.integers(1, 7, size=rng.integers(1, 6)):
         if total + K ** int(T) <= MOST or not lengths:
-            lengths.append(int(T) if K ** int(T) <= MOST else 5)
+            lengths.append(int(T) if K ** int(T) <= MOST else 4)
             total += K ** lengths[-1]
     return lengths
 

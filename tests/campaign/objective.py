@@ -107,7 +107,11 @@ class Listed:
             return self.value(np.zeros(self.size, EXACT))
         u = np.zeros(self.size, EXACT)
         shares = self.offsets.T @ (self.mass[self.owner] * self.target)
-        u[self.d :] = np.log(shares) if len(shares) > 1 else np.log(shares / (1.0 - shares))
+        if len(shares) > 1:
+            u[self.d :] = np.log(shares)
+        elif len(self.F) > len(self.first):  # two classes; a single one has no offset worth the name
+            rest = (1.0 - self.offsets[:, 0]) @ (self.mass[self.owner] * self.target)
+            u[self.d :] = np.log(shares / rest)
         return self.value(u)
 
     def rounding(self, u):
@@ -123,14 +127,13 @@ class Listed:
     def polish(self, u):
         """A point at least as good as u: Newton's method, on a smooth P that is made ever less so."""
         best, value = u, self.value(u)
-        heats = [0.0]
-        if self.hinge or self.l1:
-            top = max(float(value), 1e-300)
-            heats = [top * 10.0**-k for k in range(1, 13)]
+        rough = self.hinge or self.l1 > 0.0
+        heats = max(float(value), 1e-300) * 10.0 ** -np.arange(1.0, 13.0, 1.5) if rough else [0.0]
         for heat in heats:
-            u = self._newton(u, EXACT(heat), 40 if len(heats) == 1 else 8)
-            if self.value(u) < value:
-                best, value = u, self.value(u)
+            u = self._newton(u, EXACT(heat), 6 if rough else 40)
+            now = self.value(u)
+            if now < value:
+                best, value = u, now
         return best
 
     def _newton(self, u, heat, steps):
@@ -161,18 +164,13 @@ class Listed:
         if self.hinge:
             s, inverse = (s + self.cost) / heat, 1.0 / heat
         p = self._surplus(s)[1]
-        m = self.mass[self.owner]
-        g = self.A.T @ (m * (p - self.target)) + self.ridge * u
+        g = self.A.T @ (self.mass[self.owner] * (p - self.target)) + self.ridge * u
         ridge = self.ridge.copy()
         if self.l1:
             w, root = u[: self.d], np.sqrt(u[: self.d] ** 2 + heat**2)
             g[: self.d] += self.l1 * w / root
             ridge[: self.d] += self.l1 * heat**2 / root**3
-        mean = np.add.reduceat(p[:, None] * self.A, self.first)[self.owner]
-        Z = np.sqrt(m * p * inverse)[:, None] * (self.A - mean)
-        length = np.sqrt((Z**2).sum(axis=0) + ridge)
-        length[length == 0.0] = 1.0
-        Z = (Z / length).astype(float)
+        Z, length = self._factor(p, inverse, ridge)
         H = Z.T @ Z
         H[np.diag_indices_from(H)] += (ridge / length**2).astype(float) + 1e-15
         scaled = g / length
@@ -181,3 +179,23 @@ class Listed:
             return u, EXACT(0.0)
         direction = -np.linalg.solve(H, (scaled / size).astype(float)).astype(EXACT) * size
         return direction / length, scaled @ direction
+
+    def _factor(self, p, inverse, ridge):
+        """Z, in double precision: √(m p) (A − mean of A), over the length of its columns; and those."""
+        A, width = self._columns
+        root, p = np.sqrt(self.mass[self.owner] * p * inverse), p.astype(A.dtype)
+        mean = np.add.reduceat(p[:, None] * A, self.first)[self.owner]
+        Z = (root / root.max()).astype(A.dtype)[:, None] * (A - mean)
+        width = width * root.max()
+        length = np.sqrt((Z**2).sum(axis=0) + ridge / width**2)
+        length[length == 0.0] = 1.0
+        return (Z / length.astype(A.dtype)).astype(float), length * width
+
+    @cached_property
+    def _columns(self):
+        """A over the largest entries of its columns, double precision if none spans too much; and those."""
+        sizes = np.abs(self.A)
+        width = sizes.max(axis=0, initial=0.0)
+        width[width == 0.0] = 1.0
+        least = np.min(sizes / width, where=sizes > 0.0, initial=1.0)
+        return (self.A / width).astype(float if least > 1e-30 else EXACT), width
