@@ -245,8 +245,8 @@ def test_marginals_at_scores(name):
     _, mu = some_dual(problem, brute)
     unrolled = problem.unrolled
     np.testing.assert_allclose(unrolled.marginals(unrolled.scores(w)), mu, rtol=1e-9, atol=1e-12)
-    assert unrolled.are_distributions(mu)
-    assert not unrolled.are_distributions(0.9 * mu)
+    np.testing.assert_allclose(unrolled.structure.cleaned(problem.examples, mu), mu, atol=1e-13)
+    assert unrolled.structure.cleaned(problem.examples, 0.9 * mu) is None
 
 
 @everywhere

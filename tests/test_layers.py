@@ -12,9 +12,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_math", "_lanes", "_sparse", "_sampling", "_memory", "data", "constants", "metrics", "spans", "trace"},
+    {"_compiling", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
+    | {"data", "constants", "metrics", "spans", "trace"},
     {"structures"},
-    {"design", "curvature", "losses", "regularizers"},
+    {"certificates", "design", "curvature", "losses", "regularizers"},
     {"problem"},
     {"problems", "solvers", "loop", "paths"},
     {"estimators"},

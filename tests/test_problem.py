@@ -170,7 +170,7 @@ def test_mixed_point_takes_one_bound_from_each():
     case = setting("dense")
     problem, dense, mu = case.problem(), case.dense(), random_mu(48, 0)
     w = RNG(9).normal(size=problem.dim)
-    point = problem.mixed_point(w, mu)
+    point = problem.mixed_point(w, problem.dual_point(mu))
     assert point.primal == pytest.approx(dense.primal(w)) and point.dual == pytest.approx(dense.dual(mu))
     assert point.gap == pytest.approx(point.primal - point.dual)
 

@@ -64,10 +64,10 @@ def test_max_passes_ends_the_run(solver):
     check(result.certificate, solver)
 
 
-def test_no_passes_at_all_is_the_start():
+def test_no_passes_at_all_are_one_step():
     result = solve(CASE.problem(), "newton", tol=0.0, max_passes=0)
-    assert result.status is Status.MAX_PASSES and not result.w.any()
-    assert len(result.trace) == 1
+    assert result.status is Status.MAX_PASSES and result.w.any()
+    assert len(result.trace) == 2
     check(result.certificate)
 
 
@@ -231,7 +231,7 @@ def test_a_warm_start_without_a_regulariser_is_measured_by_the_gradient_at_zero(
     cold = solve(problem, "lbfgs", tol=1e-6)
     again = solve(problem, "lbfgs", tol=1e-6, start=cold.start)
     assert cold.status is again.status is Status.CONVERGED
-    assert again.certificate.passes == 1.0
+    assert again.certificate.passes == 0.0
 
 
 @pytest.mark.parametrize("problem", [CASE.problem(), margin_problem()], ids=["log", "hinge"])
@@ -346,7 +346,7 @@ def test_trace_columns():
     trace = result.trace
     assert isinstance(trace, Trace) and len(trace) == len(trace.rows) and list(trace) == trace.rows
     assert trace.column("primal") == [row.primal for row in trace]
-    assert trace[0].passes == 1.0 and isinstance(trace[-1], Row)
+    assert trace[0].passes == 0.0 and isinstance(trace[-1], Row)
     assert result.certificate.gap == trace[-1].gap
     assert trace.solver == "newton" and trace.problem == str(CASE.problem())
     assert all(isfinite(row.gradient_norm) for row in trace)

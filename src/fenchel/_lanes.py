@@ -109,6 +109,7 @@ def _fold(combine):
 
 total = _fold(lambda builder, a, b: builder.fadd(a, b))  # widths are powers of two here
 largest = _fold(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+least = _fold(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), a, b))
 
 
 def _binary(instruction):
@@ -125,7 +126,7 @@ def _binary(instruction):
 
 
 def _clip(sign):
-    """An intrinsic for the larger (">") of two Lanes; NaN gives the second."""
+    """An intrinsic for the larger (">") or the smaller ("<") of two Lanes; NaN gives the second."""
 
     @intrinsic
     def operate(typing_context, a, b):
@@ -137,7 +138,7 @@ def _clip(sign):
     return operate
 
 
-larger = _clip(">")
+larger, smaller = _clip(">"), _clip("<")
 _add, _sub, _mul, _div = _binary("fadd"), _binary("fsub"), _binary("fmul"), _binary("fdiv")
 
 

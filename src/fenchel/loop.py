@@ -8,8 +8,10 @@ from numbers import Real
 
 import numpy as np
 
+from fenchel._compiling import compiling_seconds
 from fenchel._memory import available_bytes
-from fenchel.problem import Point, Problem
+from fenchel.certificates import Point
+from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import Certificate, Meter, Row, Status, Trace
@@ -22,7 +24,11 @@ SPARSE, EASY = 0.1, 200.0
 
 @dataclass(frozen=True)
 class Stop:
-    """When to end: gap ≤ tol · P, or at a limit. Without a dual: ‖∇P(w)‖ ≤ tol · ‖∇P(0)‖."""
+    """When to end: gap ≤ tol · P, or at a limit. Without a dual: ‖∇P(w)‖ ≤ tol · ‖∇P(0)‖.
+
+    Looking at the start is measuring, and not counted; at least one step is made; no step begins at or past
+    a limit, so that the last one may end beyond it. Compiling and loading kernels never counts.
+    """
 
     tol: float = 1e-3
     max_passes: float = 1000.0
@@ -53,7 +59,7 @@ class Result:
     @property
     def start(self) -> Start:
         """A warm start from here."""
-        return Start(self.w, self.b, self.mu)
+        return Start(self.w, self.b, self.mu, trusted=True)
 
 
 def solve(
@@ -71,21 +77,22 @@ def solve(
     """Minimise the problem's objective to a proven relative precision.
 
     solver: an instance (`solvers.CDDual(...)`), a name of `solvers.SOLVERS`, or "auto".
-    tol: stop when gap ≤ tol · objective. max_passes, max_seconds: limits, checked after each step.
+    tol: stop when gap ≤ tol · objective. max_passes, max_seconds: at least one step is made, and none begins
+    at or past these; compiling does not count.
     start: warm start. check_every: certify every so many passes; by default after each step where that
     costs nothing, else when the solver's own estimate says it is time, and at growing distances.
     callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
 
-    Ctrl-C ends the run and returns the best model so far with its true certificate.
+    Ctrl-C ends the run and returns the best model so far with its true certificate. No model that is returned
+    has a larger objective than w = 0.
     """
     stop = Stop(tol, max_passes, max_seconds)
     if check_every is not None and not check_every > 0.0:
         raise ValueError(f"check_every={check_every!r} must be positive")
     solver = as_solver(solver, problem)
     require(problem, solver)
-    require_start(problem, start)
     run = _Run(problem, solver, stop, check_every, tuple(callbacks), validate)
-    return run.to_the_end(start)
+    return run.to_the_end(checked_start(problem, start))
 
 
 def as_solver(solver: Solver | str, problem: Problem) -> Solver:
@@ -160,10 +167,13 @@ def _lack(problem, missing) -> str:
     return f"it offers no {'gradient' if 'log' in missing else missing[0]}"
 
 
-def require_start(problem: Problem, start: Start | None) -> None:
-    """Refuse a warm start of another size, or with numbers that are not finite."""
+def checked_start(problem: Problem, start: Start | None) -> Start | None:
+    """The warm start as solvers may rely on it: weights where the problem has some, μ marginals to rounding.
+
+    One of another size, with numbers that are not finite, or whose μ are no marginals is refused.
+    """
     if start is None:
-        return
+        return None
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
     sizes = {"w": (problem.dim,), "mu": problem.unrolled.shape}
@@ -177,8 +187,21 @@ def require_start(problem: Problem, start: Start | None) -> None:
             raise ValueError(f"start.{name} contains NaN or infinity")
     if not np.isfinite(start.b).all():
         raise ValueError(f"start.b is {start.b}, not a finite number")
-    if start.mu is not None and not problem.are_distributions(start.mu):
-        raise ValueError("start.mu must hold probabilities: numbers ≥ 0 that sum to 1 for each example")
+    if problem.structure.mask is not None:
+        start = start._replace(w=np.where(problem.structure.mask, start.w, 0.0))
+    return start if start.mu is None or start.trusted else start._replace(mu=_checked_mu(problem, start.mu))
+
+
+def _checked_mu(problem, mu):
+    """μ as marginals to rounding."""
+    cleaned = problem.unrolled.structure.cleaned(problem.examples, np.asarray(mu, dtype=np.float64))
+    if cleaned is None:
+        linked = ", and those of neighbours agree; sums over edges are taken from result.start only"
+        raise ValueError(
+            "start.mu must hold probabilities: numbers ≥ 0 that sum to 1 for each example"
+            + (linked if problem.structure.linked else "")
+        )
+    return cleaned
 
 
 class _Run:
@@ -187,7 +210,8 @@ class _Run:
     def __init__(self, problem, solver, stop, check_every, callbacks, validate):
         self.problem, self.solver, self.stop = problem, solver, stop
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
-        self.meter = Meter()
+        self.meter = Meter(compiling_seconds)
+        self.steps = 0
         self.trace = Trace(solver=solver_name(solver), problem=str(problem))
         self.best: Point | None = None
         self.dual = -inf
@@ -210,6 +234,7 @@ class _Run:
                 if status is Status.RUNNING:
                     with self.meter.running():
                         self.solver.step(self.problem, state)
+                    self.steps += 1
         except KeyboardInterrupt:
             self._measure(state)
             status = Status.INTERRUPTED
@@ -289,6 +314,8 @@ class _Run:
             self.next_check = max(FARTHER * state.passes, FIRST_CHECK)
 
     def _limit(self, state) -> Status:
+        if self.steps == 0:
+            return Status.RUNNING
         if state.passes >= self.stop.max_passes:
             return Status.MAX_PASSES
         if self.meter.wall >= self.stop.max_seconds:
@@ -304,7 +331,14 @@ class _Run:
             return Status.STALLED
         return self._limit(state)
 
+    @property
+    def _worse_than_zero(self) -> bool:
+        """Whether w = 0 is better than all that was seen (nan counts as worse than anything)."""
+        return not self.best.primal <= self.problem.value_at_zero * (1.0 + 1e-12)
+
     def _converged(self, point) -> bool:
+        if not isfinite(self.best.primal) or self._worse_than_zero:
+            return False
         if self.problem.regularised:
             return self.gap <= self.stop.tol * self.best.primal
         if isnan(self.gradient_norm_at_zero):
@@ -312,7 +346,11 @@ class _Run:
         return point.gradient_norm <= self.stop.tol * self.gradient_norm_at_zero
 
     def _result(self, state, status) -> Result:
-        best, last = self.best, self.trace[-1]
+        if self._worse_than_zero:
+            w = np.zeros(self.problem.dim)
+            primal, b = self.problem.value_at(w)
+            self.best = Point(w, b, primal, nan, inf)
+        best, last, mu = self.best, self.trace[-1], state.dual_variables
         certificate = Certificate(
             primal=best.primal,
             dual=float(self.dual) if self.problem.regularised else nan,
@@ -322,4 +360,6 @@ class _Run:
             seconds=last.seconds,
             status=status,
         )
-        return Result(best.w, best.b, status, certificate, self.trace, state.dual_variables)
+        if mu is not None and not np.isfinite(mu).all():
+            mu = None
+        return Result(best.w, best.b, status, certificate, self.trace, mu)

@@ -15,11 +15,11 @@ and b is (K,), with mean zero. The arrays of scores and marginals of all example
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import nan
 
 import numpy as np
 
-from fenchel import curvature, losses
+from fenchel import certificates, curvature, losses
+from fenchel.certificates import Extent, Point, certified
 from fenchel.data import Examples
 from fenchel.design import PARTS, TAIL, Columns, Design
 from fenchel.losses import Hinge, Log
@@ -65,6 +65,7 @@ class Evaluation:
     b: float | np.ndarray
     value: float
     gradient: np.ndarray
+    moved: float  # Σ m_i ‖y_i − μ_i‖₁
     scores: np.ndarray | None = None
     mu: np.ndarray | None = None
     smooth: np.ndarray | None = None
@@ -72,18 +73,6 @@ class Evaluation:
     @property
     def gradient_norm(self) -> float:
         return float(np.linalg.norm(self.gradient))
-
-
-@dataclass(frozen=True)
-class Point:
-    """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual."""
-
-    w: np.ndarray
-    b: float | np.ndarray
-    primal: float
-    dual: float
-    gap: float
-    gradient_norm: float = nan
 
 
 @dataclass(frozen=True)
@@ -160,9 +149,10 @@ class Problem:
         """The weights one by one."""
         return self.design.columns(self.examples.mass, self.structure.stride, self.examples.starts)
 
-    def are_distributions(self, mu) -> bool:
-        """Whether mu could be the marginals of all examples, of `unrolled`."""
-        return self.unrolled.structure.are_distributions(self.examples, mu)
+    @cached_property
+    def extent(self) -> Extent:
+        """How large the features are: what rounding is measured by."""
+        return certificates.extent_of(self.examples, self.design.outputs, self.structure.linked)
 
     @property
     def shape(self) -> tuple:
@@ -172,7 +162,7 @@ class Problem:
     def with_penalty(self, lam: float) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
         other = replace(self, regularizer=replace(self.regularizer, lam=lam))
-        for name in ("design", "columns", "empirical"):
+        for name in ("design", "columns", "empirical", "extent"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other
@@ -202,6 +192,17 @@ class Problem:
         return pulled[: self.dim]
 
     # ---- the primal
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """P(0) at the best offset: no model returned is worse. Takes a pass only where pairs are banned."""
+        if self.free:
+            shares = self.structure.shares(self.examples)
+            return float(-shares @ np.log(shares))
+        sizes = self.structure.sizes_of_choice(self.examples)
+        if sizes is None:
+            return self.value_at(np.zeros(self.dim))[0]
+        return float(self.examples.mass @ sizes[self.loss.hinge])
 
     def offset(self, scores, b=0.0):
         """The best free offset at the scores; 0 where none is free."""
@@ -243,14 +244,15 @@ class Problem:
         """P and ∇P (with the hinge loss a subgradient) at w: one pass. b starts the search for the offset."""
         v, scores, b = self._look(w, b)
         kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
-        pulled, values = self._pulled(
+        pulled, parts = self._pulled(
             lambda start, stop, pull: kernel(self.blocks, start, stop, v, scores, pull)
         )
-        value = sum(values) + self.regularizer.value(w)
+        value, moved = map(sum, zip(*parts, strict=True))
+        value += self.regularizer.value(w)
         smooth = self.regularizer.gradient(w)
         smooth -= self.design.weights(pulled)[0]
         gradient = self.regularizer.subgradient(w, smooth)
-        return Evaluation(w, b, value, gradient, scores if self.free else None, smooth=smooth)
+        return Evaluation(w, b, value, gradient, moved, scores if self.free else None, smooth=smooth)
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
@@ -348,7 +350,7 @@ class Problem:
         return gaps
 
     def _value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
-        """Σ m_i loss_i and Σ m_i · block gap at the weights v or the scores."""
+        """Σ m_i loss_i, Σ m_i · block gap and Σ m_i ‖y_i − μ_i‖₁ at the weights v or the scores."""
         gaps = np.empty(self.n) if gaps is None else gaps
         if mu is not None and entropies.size == 0:
             self._require_entropy()
@@ -365,36 +367,36 @@ class Problem:
 
         With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
         """
-        w, value = evaluation.w, evaluation.value
-        gap = self.regularizer.gap(w, evaluation.smooth, value - self.regularizer.value(w))
-        return Point(w, evaluation.b, value, lower_bound(value, gap), gap, evaluation.gradient_norm)
+        w, value, norm = evaluation.w, evaluation.value, evaluation.gradient_norm
+        loss = value - self.regularizer.value(w)
+        gap = self.regularizer.gap(w, evaluation.smooth, loss)
+        extent, moved = self.extent, evaluation.moved
+        rounding = certificates.score_rounding(extent, w, evaluation.b, value, gap, moved)
+        error = certificates.sum_rounding(extent, moved) + certificates.FEW * self.lam * np.linalg.norm(w)
+        rounding += self.regularizer.slack(w, gap, loss, error)
+        return certified(w, evaluation.b, value, gap, rounding, norm)
 
     def primal_point(self, w) -> Point:
         """The certificate at w: one pass. Log loss only."""
         return self.point_at(self.evaluate(w))
 
-    def dual_point(self, mu, w=None, entropies=NO_WEIGHTS) -> Point:
-        """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); one pass.
+    def dual_point(self, mu, entropies=NO_WEIGHTS) -> Point:
+        """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); two passes.
 
-        The caller may hand in w(μ); where the offset is free μ is tilted first, and w(μ) is another.
-        entropies (n,): H(μ_i), where the marginals of the structure do not tell it.
+        w(μ) is computed anew: one kept up by increments drifts, and the bound rests on it. Where the offset
+        is free μ is tilted first. entropies (n,): H(μ_i), where the marginals of the structure do not tell.
         """
         if self.free:
             _, mu = self.tilt(mu)
-        if self.free or w is None:
-            w = self.weights_of(mu)
+        w = self.weights_of(mu)
         v, scores, b = self._look(w)
-        value, gap = self._value_and_gap(v, scores, mu, entropies=entropies)
+        value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
         primal = value + self.regularizer.value(w)
-        return Point(w, b, primal, lower_bound(primal, gap), gap)
+        rounding = certificates.score_rounding(self.extent, w, b, primal, gap, moved)
+        rounding += certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
+        return certified(w, b, primal, gap, rounding)
 
-    def mixed_point(self, w, mu) -> Point:
-        """Primal value of one point and dual value of another: what a subgradient method can certify."""
+    def mixed_point(self, w, other: Point) -> Point:
+        """The model w with the bound of another point: what a subgradient method can certify."""
         primal, b = self.value_at(w)
-        dual = self.dual(mu)
-        return Point(w, b, primal, dual, primal - dual)
-
-
-def lower_bound(primal: float, gap: float) -> float:
-    """primal − gap, less what rounding may have added: where both are huge their difference has no digits."""
-    return primal - gap - 4.0 * np.finfo(float).eps * (abs(primal) + gap)
+        return Point(w, b, primal, other.dual, primal - other.dual)

@@ -20,6 +20,8 @@ from fenchel.structures.chain import Chain, observed_weights
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
 
+LARGEST = 1e140  # of a value: squares, and sums of many of them, stay finite
+
 
 def binary(
     X,
@@ -269,9 +271,12 @@ def _matrix(X):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected 2: one row per example")
     values = X.data if sp.issparse(X) else X
-    # A sum is a fraction of the cost of looking at each number, and finite where all of them are (and small).
-    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+    low, high = float(values.min(initial=0)), float(values.max(initial=0))  # NaN comes through both
+    largest = max(-low, high)
+    if not np.isfinite(low + high):
         raise ValueError("X contains NaN or infinity; remove or impute those entries first")
+    if largest > LARGEST:
+        raise ValueError(f"X contains {largest:g}, whose square overflows; scale that column")
     return X
 
 

@@ -1,7 +1,7 @@
 """The one who knows λ, and λ₁ where weights are to be exactly zero."""
 
 from dataclasses import dataclass
-from math import nan
+from math import nan, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,10 @@ class L2:
     def gap(self, w: np.ndarray, gradient: np.ndarray, loss: float) -> float:
         """g(w) + g*(u) − ⟨w, u⟩ at u = λw − ∇P(w): ‖∇P(w)‖²/(2λ); nan where λ = 0."""
         return float(np.linalg.norm(gradient)) ** 2 / (2.0 * self.lam) if self.lam > 0.0 else nan
+
+    def slack(self, w: np.ndarray, gap: float, loss: float, error: float) -> float:
+        """By how much the gap may grow where the gradient is off by `error` in norm."""
+        return sqrt(2.0 * gap / self.lam) * error + error**2 / (2.0 * self.lam) if self.lam > 0.0 else nan
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,14 @@ class ElasticNet:
         t = self.l1 / largest
         inside, _ = _gap_and_largest(w, gradient, self.lam, self.l1, t)
         return min(gap, inside + (1.0 - t) * max(loss, 0.0))
+
+    def slack(self, w: np.ndarray, gap: float, loss: float, error: float) -> float:
+        """By how much the gap may grow where the gradient is off by `error` in norm.
+
+        u enters times w, through t by 1/λ₁ of the loss, and squared as without λ₁.
+        """
+        growth = error * (float(np.linalg.norm(w)) + loss / self.l1)
+        return growth + L2(self.lam).slack(w, gap, loss, error) if self.lam > 0.0 else growth
 
 
 def regularizer(total: float, constants: dict[str, float]) -> L2 | ElasticNet:

@@ -1,6 +1,7 @@
 """What is remembered of a run: rows, certificate, status, and the clock that stops while measuring."""
 
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
@@ -120,21 +121,28 @@ class Trace:
 
 
 class Meter:
-    """A stopwatch that runs only inside `with meter.running()`."""
+    """A stopwatch that runs only inside `with meter.running()`.
 
-    def __init__(self):
+    idle: a clock of seconds that nobody is charged for, such as those of compiling.
+    """
+
+    def __init__(self, idle: Callable[[], float] = lambda: 0.0):
         self.seconds = 0.0
-        self._started = time.perf_counter()
+        self._idle = idle
+        self._started = self._now()
+
+    def _now(self) -> float:
+        return time.perf_counter() - self._idle()
 
     @contextmanager
     def running(self):
-        start = time.perf_counter()
+        start = self._now()
         try:
             yield
         finally:
-            self.seconds += time.perf_counter() - start
+            self.seconds += self._now() - start
 
     @property
     def wall(self) -> float:
         """Seconds since the meter was made, measuring included: what a time limit is about."""
-        return time.perf_counter() - self._started
+        return self._now() - self._started

@@ -45,14 +45,19 @@ class DualSolver:
         return fresh
 
     def first_v(self, problem, mu, start=None) -> np.ndarray:
-        """w(μ) with the offset of the warm start, or the one that balances μ."""
+        """w(μ) with the offset that a warm start's μ speak of, or the one that balances a fresh μ.
+
+        The offset of the warm start itself is the best for other weights than w(μ): with it, fits of a few
+        passes each undid what the one before had reached.
+        """
         if not problem.free:
             return problem.augmented_of(mu)
         if start is None:
             return problem.augmented_of(mu, problem.tilt(mu)[0])
         v = problem.augmented_of(mu)
         w, _ = problem.design.weights(v)
-        problem.design.offsets(v)[:] = start.b + problem.design.along_centre(w)
+        b = problem.structure.offset_of(problem.blocks, mu, problem.scores(w))
+        problem.design.offsets(v)[:] = b + problem.design.along_centre(w)
         return v
 
     def settle_offset(self, problem, state) -> np.ndarray | None:
@@ -87,4 +92,4 @@ class DualSolver:
             state.v = problem.augmented_of(state.mu, problem.design.offsets(state.v))
 
     def point(self, problem, state):
-        return problem.dual_point(state.mu, problem.design.weights(state.v)[0])
+        return problem.dual_point(state.mu)

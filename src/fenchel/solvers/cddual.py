@@ -165,8 +165,3 @@ class CDDual(DualSolver):
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)
         return gap
-
-    def point(self, problem, state):
-        if state.fresh and state.epochs == 0:  # v is not w(μ) yet
-            return problem.dual_point(state.mu)
-        return super().point(problem, state)

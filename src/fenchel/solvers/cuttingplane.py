@@ -6,13 +6,13 @@
 and then the quadratic program over what was collected is solved, by pair updates of its dual.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fenchel._memory import require_memory
-from fenchel.problem import Point
+from fenchel.certificates import FEW, certified, score_rounding, sum_rounding
 from fenchel.solvers.base import State
 from fenchel.solvers.outputsets import OutputSets
 from fenchel.solvers.workingsets import OutcomeSets, solve_simplex
@@ -20,19 +20,25 @@ from fenchel.solvers.workingsets import OutcomeSets, solve_simplex
 PASSES = 100  # most passes over the working sets before they are extended again
 EXACT = 0.1  # the working sets are solved to this part of the gap; a smaller violation adds no output
 IDLE = 50  # steps after which a plane of no weight is dropped
-ROUNDING = 64.0 * np.finfo(float).eps
+
+
+class Planes(NamedTuple):
+    """Σ m_i loss_i ≥ c_t − ⟨g_t, w⟩ for every plane t, and the w that is best for their weights α."""
+
+    w: np.ndarray  # Σ α_t g_t / λ, but for the first
+    gradients: list  # g_t
+    offsets: np.ndarray  # c_t
+    errors: np.ndarray  # (2, planes): what rounding may have added to c_t, and by how much g_t is off
+    gram: np.ndarray  # ⟨g, g⟩
+    alpha: np.ndarray
+    idle: np.ndarray  # steps since it had weight
 
 
 @dataclass
-class Planes(State):
-    """Σ m_i loss_i ≥ c_t − ⟨g_t, w⟩ for every plane t: gradients g, offsets c, products ⟨g, g⟩, weights α."""
+class PlanesState(State):
+    """All planes at once: a step puts new ones in their place, so that an interrupt finds either."""
 
-    w: np.ndarray | None = None
-    gradients: list = field(default_factory=list)
-    offsets: list = field(default_factory=list)
-    gram: np.ndarray | None = None
-    alpha: np.ndarray | None = None
-    idle: np.ndarray | None = None
+    planes: Planes | None = None
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,16 @@ class CuttingPlane:
 
     def point(self, problem, state):
         if self.slack == "n":
-            return problem.dual_point(state.mu, problem.design.weights(state.v)[0])
-        primal, b = problem.value_at(state.w)
-        penalty = problem.regularizer.value(state.w)
-        # Offsets of early planes are large and cancel: what rounding may have added is taken off.
-        size = float(state.alpha @ np.abs(state.offsets)) + penalty
-        dual = float(state.alpha @ state.offsets) - penalty - ROUNDING * size
-        return Point(state.w, b, primal, dual, primal - dual)
+            return problem.dual_point(state.mu)
+        planes, lam = state.planes, problem.lam
+        primal, b = problem.value_at(planes.w)
+        made = sum(a * g for a, g in zip(planes.alpha, planes.gradients, strict=True)) / lam
+        penalty = problem.regularizer.value(made)
+        dual = float(planes.alpha @ planes.offsets) - penalty
+        # Offsets are sums that cancel, gradients are sums over all examples: what rounding may have added.
+        offset, error = planes.errors @ planes.alpha
+        slack = problem.regularizer.slack(made, penalty, 0.0, error)
+        return certified(planes.w, b, primal, primal - dual, offset + slack + FEW * penalty)
 
     # ---- one slack per example
 
@@ -107,38 +116,59 @@ class CuttingPlane:
         """The plane of the true outputs, loss ≥ 0."""
         planes = f"{2 * IDLE} planes of {problem.dim} weights"
         require_memory(8 * 2 * IDLE * problem.dim, planes, "use slack='n'")
-        return Planes(
+        first = Planes(
             w=start.w.copy() if start else np.zeros(problem.dim),
             gradients=[np.zeros(problem.dim)],
-            offsets=[0.0],
+            offsets=np.zeros(1),
+            errors=np.zeros((2, 1)),
             gram=np.zeros((1, 1)),
             alpha=np.ones(1),
             idle=np.zeros(1, int),
         )
+        return PlanesState(planes=first)
 
     def _add_plane(self, problem, state):
-        now = problem.evaluate(state.w)
+        """The tangent at w joins the planes, and their program is solved anew."""
+        planes = self._with_tangent(problem, state.planes)
         self._count(problem, state)
         state.oracle_calls += problem.n
-        pull = problem.lam * state.w - now.gradient
-        state.gradients.append(pull)
-        loss = now.value - problem.regularizer.value(state.w)
-        state.offsets.append(loss + float(pull @ state.w))
-        products = np.array([float(pull @ other) for other in state.gradients])
-        state.gram = np.block([[state.gram, products[:-1, None]], [products[None, :]]])
-        state.alpha, state.idle = np.append(state.alpha, 0.0), np.append(state.idle, 0)
-        gram = state.gram / problem.lam
-        solve_simplex(gram, np.array(state.offsets) - gram @ state.alpha, state.alpha, 0.0)
-        self._forget(state)
-        held = np.flatnonzero(state.alpha)
-        state.w = sum(state.alpha[t] * state.gradients[t] for t in held) / problem.lam
+        alpha, gram = planes.alpha.copy(), planes.gram / problem.lam
+        solve_simplex(gram, planes.offsets - gram @ alpha, alpha, 0.0)
+        planes = self._without_idle(planes._replace(alpha=alpha))
+        held = np.flatnonzero(planes.alpha)
+        w = sum(planes.alpha[t] * planes.gradients[t] for t in held) / problem.lam
+        state.planes = planes._replace(w=w)
 
-    def _forget(self, state):
+    def _with_tangent(self, problem, planes):
+        """The planes and the one at their w, of no weight yet."""
+        now = problem.evaluate(planes.w)
+        pull = problem.lam * planes.w - now.gradient
+        loss = now.value - problem.regularizer.value(planes.w)
+        gradients = [*planes.gradients, pull]
+        products = np.array([float(pull @ other) for other in gradients])
+        size = now.value + loss
+        offset_error = score_rounding(problem.extent, planes.w, 0.0, size, 0.0, now.moved)
+        error = sum_rounding(problem.extent, now.moved) + FEW * problem.lam * np.linalg.norm(planes.w)
+        return Planes(
+            planes.w,
+            gradients,
+            np.append(planes.offsets, loss + float(pull @ planes.w)),
+            np.column_stack([planes.errors, [offset_error, error]]),
+            np.block([[planes.gram, products[:-1, None]], [products[None, :]]]),
+            np.append(planes.alpha, 0.0),
+            np.append(planes.idle, 0),
+        )
+
+    def _without_idle(self, planes):
         """Drop planes that had no weight for long; the first, loss ≥ 0, stays."""
-        state.idle = np.where(state.alpha > 0.0, 0, state.idle + 1)
-        keep = np.flatnonzero((state.idle <= IDLE) | (np.arange(state.idle.size) == 0))
-        if keep.size < state.idle.size:
-            state.gradients = [state.gradients[t] for t in keep]
-            state.offsets = [state.offsets[t] for t in keep]
-            state.gram = state.gram[np.ix_(keep, keep)]
-            state.alpha, state.idle = state.alpha[keep], state.idle[keep]
+        idle = np.where(planes.alpha > 0.0, 0, planes.idle + 1)
+        keep = np.flatnonzero((idle <= IDLE) | (np.arange(idle.size) == 0))
+        return Planes(
+            planes.w,
+            [planes.gradients[t] for t in keep],
+            planes.offsets[keep],
+            planes.errors[:, keep],
+            planes.gram[np.ix_(keep, keep)],
+            planes.alpha[keep],
+            idle[keep],
+        )

@@ -174,9 +174,7 @@ class EG(DualSolver):
     def point(self, problem, state):
         if state.arranged is not None:
             state.mu = state.arranged.marginals(problem)
-            return problem.dual_point(state.mu, None, state.entropies)
-        w = problem.design.weights(state.v)[0] if state.lam == problem.lam else None
-        return problem.dual_point(state.mu, w, state.entropies)
+        return problem.dual_point(state.mu, state.entropies)
 
     def concave(self, problem, state):
         if problem.loss.hinge:
@@ -220,7 +218,8 @@ class EG(DualSolver):
             state.passes += 1.0
             state.oracle_calls += problem.n
             if self._dual_at(problem, mu, v, entropies) >= before:
-                state.theta, state.mu, state.entropies, state.v = theta, mu, entropies, v
+                # all at once: an interrupt must not find new marginals with old entropies
+                vars(state).update(theta=theta, mu=mu, entropies=entropies, v=v)
                 state.rates[0] *= FASTER
                 return gap
             state.rates[0] *= SLOWER

@@ -222,7 +222,14 @@ def _settle(d, q, room, entropies):
         mu, pairs = q.mu[first * width :], q.edge_mu[i * size :]
         level = marginals(T, d.labels, width, d.mask, x, edges, room, mu, pairs)
         inner = dot(x, np.uint64(0), mu, np.uint64(0), T * width)
-        entropies[i] = level - inner - dot(edges, np.uint64(0), pairs, np.uint64(0), size)
+        outer = dot(edges, np.uint64(0), pairs, np.uint64(0), size)
+        entropies[i] = _entropy(level, inner, outer)
+
+
+@njit(**KERNEL)
+def _entropy(level, inner, outer):
+    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one."""
+    return max(level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer)), 0.0)
 
 
 @njit(**KERNEL)
@@ -372,7 +379,8 @@ def _visit(d, i, most_trials, q, room, scratch, edge_scratch, rates, entropies, 
         _gram_product(d, i, delta, product)
         square = dot(delta, zero, product, zero, size) + dot(edge_delta, zero, edge_delta, zero, edge_size)
         linear = dot(s, zero, delta, zero, size) + dot(q.table, zero, edge_delta, zero, edge_size)
-        entropy = level - dot(x, zero, nu, zero, size) - dot(edges, zero, pairs, zero, edge_size)
+        inner, outer = dot(x, zero, nu, zero, size), dot(edges, zero, pairs, zero, edge_size)
+        entropy = _entropy(level, inner, outer)
         if entropy - entropies[i] + linear - 0.5 * c * square >= -1e-13 * (1.0 + abs(level)):
             here = dot(q.theta, at, delta, zero, size) + dot(
                 q.edge_theta, edge_at, edge_delta, zero, edge_size

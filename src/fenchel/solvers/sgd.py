@@ -94,7 +94,7 @@ class SGD:
         if not problem.loss.hinge:
             return problem.primal_point(w)
         averaged = problem.dual_point(state.mu)
-        last = problem.mixed_point(w, state.mu)
+        last = problem.mixed_point(w, averaged)
         return averaged if averaged.primal <= last.primal else last
 
 

@@ -25,10 +25,32 @@ class Structure:
 
     linked = False  # scores are X w of a matrix X, and marginals determine the entropy
     extra = 0  # weights beside those of attributes
+    mask = None  # (d,) bool: the weights there are; None for all
 
     def unroll(self) -> "Structure":
         """A structure whose marginals determine the entropy."""
         return self
+
+    def cleaned(self, examples, mu):
+        """mu as marginals to rounding, where it is within 1e-9 of some; None where it is not."""
+        raise NotImplementedError
+
+    def sizes_of_choice(self, examples):
+        """(n,) the logarithm of how many outputs each example has, and the most that one costs.
+
+        None where that takes an oracle to find out.
+        """
+        raise NotImplementedError
+
+    def shares(self, examples):
+        """How often each label is true, where a free offset can tell them apart."""
+        raise NotImplementedError
+
+
+def normalised(mu, sums):
+    """mu divided by these sums of it; None where one is not within 1e-9 of one, or a number is negative."""
+    near = (mu >= 0.0).all() and (np.abs(sums - 1.0) <= 1e-9).all()
+    return mu / sums if near else None
 
 
 def block_kernel(declaration):
@@ -175,7 +197,7 @@ def block_loss(blocks, i, s, room):
 
 @block_kernel
 def block_entropy_at(blocks, i, theta, mu, loss):
-    """H of the marginals μ at the scores θ, and what rounding may have added to it.
+    """H of the marginals μ at the scores θ, less what rounding may have added to it, and that.
 
     loss: what `block_marginals` returned there.
     """

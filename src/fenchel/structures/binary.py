@@ -49,9 +49,16 @@ class Binary(base.Structure):
         """Of the marginals of all examples."""
         return examples.n, 2
 
-    def are_distributions(self, examples, mu) -> bool:
-        """Whether the rows of mu are ≥ 0 and sum to one."""
-        return bool((mu >= 0.0).all() and (abs(mu.sum(axis=1) - 1.0) <= 1e-9).all())
+    def cleaned(self, examples, mu):
+        """The rows of mu made to sum to one; None where they do not nearly, or are negative."""
+        return base.normalised(mu, mu.sum(axis=1, keepdims=True))
+
+    def sizes_of_choice(self, examples):
+        return np.full(examples.n, log(2.0)), np.ones(examples.n)
+
+    def shares(self, examples):
+        """The mass of +1 and of −1."""
+        return np.array([examples.mass @ examples.y, examples.mass @ (1.0 - examples.y)])
 
     def logarithms(self, mu):
         """(n,) scores whose marginals are μ: the log-odds."""
@@ -60,6 +67,12 @@ class Binary(base.Structure):
     def offset(self, blocks, scores, b=0.0):
         """The free b that minimises the log loss at fixed scores: Σ m_i (y_i − σ(s_i + b)) = 0, by Newton."""
         return _balance(scores, blocks.y, blocks.mass, float(b))
+
+    def offset_of(self, blocks, mu, scores) -> float:
+        """The b with which scores + b come nearest to the log-odds of μ, weighted by variance."""
+        weights = blocks.mass * mu[:, 0] * mu[:, 1]
+        total = weights.sum()
+        return float(weights @ (self.logarithms(mu) - scores)) / total if total > 0.0 else 0.0
 
     def level(self, blocks, mu, scores) -> None:
         """Subtract from the scores what a free offset takes up, their mean weighted by variance; in place."""

@@ -91,11 +91,24 @@ class Chain(base.Structure):
             n_free=n_free,
         )
 
-    def are_distributions(self, examples, mu) -> bool:
-        """Whether mu could be marginals: numbers ≥ 0, each token's summing to one."""
-        nodes = np.empty(examples.rows.shape[0])
-        _token_sums(self.labels, examples.starts, self.offsets(examples), mu, nodes)
-        return bool((mu >= 0.0).all() and (np.abs(nodes - 1.0) <= 1e-9).all())
+    def cleaned(self, examples, mu):
+        """mu made marginals of one distribution over label sequences; None where it is not near any.
+
+        From the edges, whose sums must be the nodes: the Markov chain with their conditional probabilities.
+        Sums over more than one edge do not tell whether they are anybody's: None too.
+        """
+        out = mu.copy()
+        banned = NONE if self.banned is None else self.banned.astype(np.uint8).ravel()
+        stride = self.labels**2 if self.unrolled else 0
+        found = _make_markov(self.labels, stride, examples.starts, self.offsets(examples), banned, out)
+        return out if found else None
+
+    def sizes_of_choice(self, examples):
+        if self.banned is not None:
+            return None
+        lengths = np.diff(examples.starts.astype(np.int64))
+        costs = np.add.reduceat(examples.cost, examples.starts[:-1].astype(np.int64))
+        return lengths * np.log(self.labels), costs * (self.labels > 1)
 
 
 def distinct_columns(rows, starts) -> Distinct:
@@ -124,14 +137,75 @@ def _find_distinct(rows, starts, place, local, columns, ends):
     return count
 
 
+CLOSE = 1e-9  # how far sums may be off
+NOTHING, LOST = 1e-280, 1e-15  # a row of an edge's table that is none; what mass of its node may be lost
+
+
 @njit(cache=True, nogil=True)
-def _token_sums(K, starts, offsets, mu, sums):
+def _make_markov(K, stride, starts, offsets, banned, mu):
+    """Whether each block of mu is nearly that of a Markov chain, which then takes its place; mu written."""
     for i in range(starts.size - 1):
-        for t in range(starts[i + 1] - starts[i]):
-            total = 0.0
-            for k in range(np.uint64(K)):
-                total += mu[offsets[i] + t * np.uint64(K) + k]
-            sums[starts[i] + t] = total
+        T = np.int64(starts[i + 1] - starts[i])
+        if (stride == 0 and T > 2) or not _is_near(T, K, mu[offsets[i] : offsets[i + 1]], banned):
+            return False
+        _rebuild(T, K, mu[offsets[i] : offsets[i + 1]])
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_near(T, K, mu, banned):
+    """Whether nodes sum to one, edges to the nodes on both sides, and nothing is negative or banned."""
+    for j in range(mu.size):
+        if not mu[j] >= 0.0 or (T == 1 and j >= K and mu[j] > 0.0):
+            return False
+        if j >= T * K and banned.size > 0 and banned[(j - T * K) % (K * K)] > 0 and mu[j] > 0.0:
+            return False
+    for t in range(T):
+        total = 0.0
+        for k in range(K):
+            total += mu[t * K + k]
+            for side in range(2):
+                if (side == 0 and t < T - 1) or (side == 1 and t > 0):
+                    beside, node = _side_sum(K, mu, T * K + (t - side) * K * K, side, k), mu[t * K + k]
+                    if not abs(beside - node) <= CLOSE or (beside < NOTHING and node > LOST):
+                        return False
+        if not abs(total - 1.0) <= CLOSE:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _side_sum(K, mu, edge, side, k):
+    """Of the table at `edge`: the sum of row k (side 0) or of column k (side 1)."""
+    total = 0.0
+    for other in range(K):
+        total += mu[edge + (k * K + other if side == 0 else other * K + k)]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _rebuild(T, K, mu):
+    """Nodes from left to right, each edge its node times its conditional probabilities; mu written."""
+    total = 0.0
+    for k in range(K):
+        total += mu[k]
+    for k in range(K):
+        mu[k] /= total
+    for t in range(1, T):
+        edge = T * K + (t - 1) * K * K
+        for b in range(K):
+            mu[t * K + b] = 0.0
+        for a in range(K):
+            row = _side_sum(K, mu, edge, 0, a)
+            share = mu[(t - 1) * K + a] / row if row >= NOTHING else 0.0
+            for b in range(K):
+                mu[edge + a * K + b] *= share
+                mu[t * K + b] += mu[edge + a * K + b]
+        total = 0.0
+        for b in range(K):
+            total += mu[t * K + b]
+        for b in range(K):
+            mu[t * K + b] /= total
 
 
 def observed_weights(structure, examples) -> np.ndarray:

@@ -220,7 +220,7 @@ def _entropy_at(blocks, i, theta, mu, loss):
     size = 1.0 + loss
     for j in range(base.block_length(blocks, i)):
         size += abs(theta[j]) * mu[j]
-    return max(loss + balance(blocks, i, theta, mu), 0.0), 4e-15 * size
+    return max(loss + balance(blocks, i, theta, mu) - 4e-15 * size, 0.0), 4e-15 * size
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
@@ -234,7 +234,8 @@ def balance(blocks, i, s, mu):
 
 @base.block_divergence.implement(ChainBlocks)
 def _divergence(blocks, i, mu, entropy, s, loss):
-    entropy = entropy if entropy >= 0.0 else base.block_entropy(blocks, i, mu)
+    if not entropy >= 0.0:  # sums over the edges tell nothing of it, and no entropy is below zero
+        entropy = base.block_entropy(blocks, i, mu) if blocks.stride > 0 else 0.0
     return max(loss + balance(blocks, i, s, mu) - entropy, 0.0)
 
 

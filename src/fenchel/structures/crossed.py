@@ -35,9 +35,18 @@ class Crossed(base.Structure):
         """Of the marginals of all examples."""
         return examples.n, self.size
 
-    def are_distributions(self, examples, mu) -> bool:
-        """Whether the rows of mu are ≥ 0 and sum to one."""
-        return bool((mu >= 0.0).all() and (abs(mu.sum(axis=1) - 1.0) <= 1e-9).all())
+    def cleaned(self, examples, mu):
+        """The rows of mu made to sum to one; None where they do not nearly, or are negative."""
+        return base.normalised(mu, mu.sum(axis=1, keepdims=True))
+
+    def sizes_of_choice(self, examples):
+        return np.full(examples.n, np.log(self.size)), np.full(examples.n, float(self.size > 1))
+
+    def shares(self, examples):
+        """The mass of each label."""
+        y = examples.y
+        mass = np.repeat(examples.mass, np.diff(y.indptr.astype(np.int64)))
+        return np.bincount(y.indices, weights=mass * y.data, minlength=self.size)
 
     def logarithms(self, mu):
         """(n, K) scores whose marginals are μ."""
@@ -63,6 +72,13 @@ class Crossed(base.Structure):
             b, temperature = b * (temperature / cooler), cooler
         b = _balance(blocks, scores, b)[0] - centre
         return b - b.mean()
+
+    def offset_of(self, blocks, mu, scores):
+        """The b (K,) with which scores + b come nearest to log μ: Σ m_i Var over μ_i of the difference."""
+        off = self.logarithms(mu) - scores
+        off -= np.sum(mu * off, axis=1, keepdims=True)
+        pull = blocks.mass @ (mu * off)
+        return np.linalg.pinv(_offset_hessian(blocks, mu), hermitian=True) @ pull
 
     def level(self, blocks, mu, scores) -> None:
         """Subtract from the scores (n, K) what free offsets take up, so that the changes sum to zero."""

@@ -41,10 +41,14 @@ class Joint(base.Structure):
         """Of the marginals of all candidates."""
         return (examples.y.size,)
 
-    def are_distributions(self, examples, mu) -> bool:
-        """Whether mu is ≥ 0 and sums to one over the candidates of each example."""
+    def cleaned(self, examples, mu):
+        """mu made to sum to one over the candidates of each example; None where it does not nearly."""
         sums = np.add.reduceat(mu, examples.starts[:-1].astype(np.int64))
-        return bool((mu >= 0.0).all() and (abs(sums - 1.0) <= 1e-9).all())
+        return base.normalised(mu, np.repeat(sums, np.diff(examples.starts.astype(np.int64))))
+
+    def sizes_of_choice(self, examples):
+        counts = np.diff(examples.starts.astype(np.int64))
+        return np.log(counts), (counts > 1).astype(float)
 
     def logarithms(self, mu):
         """(M,) scores whose marginals are μ."""

@@ -210,59 +210,85 @@ def _add_logs(x, y):
 
 @njit(cache=True, nogil=True)
 def log_forward_backward(T, K, s, stride, banned, mu, levels):
-    """`forward_backward` in logarithms; mu and levels (T,) written."""
+    """`forward_backward` in logarithms; mu and levels (T,) written.
+
+    Each position is made to sum to one here too: numbers stay as small as one step's, however long the
+    sequence, and no digits are lost to their sums.
+    """
     alpha, beta = np.empty((T, K)), np.zeros((T, K))
+    possible = True
     for t in range(T):
-        edge = T * K + (t - 1) * stride
-        for b in range(K):
-            total = 0.0 if t == 0 else -inf
-            for a in range(K if t > 0 else 0):
-                total = _add_logs(total, alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b))
-            alpha[t, b] = total + s[t * K + b]
+        levels[t] = _log_advance(t, K, s, T * K + (t - 1) * stride, banned, alpha)
+        possible = possible and levels[t] > -inf
+    for j in range(T * K + K * K if stride == 0 else T * K + (T - 1) * stride):
+        mu[j] = 0.0
+    if not possible:
+        for t in range(T):
+            levels[t] = -inf
+        return
     for t in range(T - 2, -1, -1):
-        edge = T * K + t * stride
-        for a in range(K):
-            total = -inf
-            for b in range(K):
-                ahead = s[(t + 1) * K + b] + beta[t + 1, b]
-                total = _add_logs(total, _edge_score(K, s, edge, banned, a, b) + ahead)
-            beta[t, a] = total
-    level = -inf
-    for k in range(K):
-        level = _add_logs(level, alpha[T - 1, k])
-    for t in range(T):
-        levels[t] = level / T
-    _log_marginals(T, K, s, stride, banned, alpha, beta, level, mu)
+        _log_retreat(t, K, s, T * K + t * stride, banned, beta)
+    _log_marginals(T, K, s, stride, banned, alpha, beta, mu)
 
 
 @njit(cache=True, nogil=True)
-def _log_marginals(T, K, s, stride, banned, alpha, beta, level, mu):
-    for j in range(T * K + K * K if stride == 0 else T * K + (T - 1) * stride):
-        mu[j] = 0.0
-    if level == -inf:
-        return
-    pairs = np.empty(K * K)
+def _log_advance(t, K, s, edge, banned, alpha):
+    """alpha[t] from alpha[t − 1], written; returns the logarithm of what it was divided by."""
+    level = -inf
+    for b in range(K):
+        total = 0.0 if t == 0 else -inf
+        for a in range(K if t > 0 else 0):
+            total = _add_logs(total, alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b))
+        alpha[t, b] = total + s[t * K + b]
+        level = _add_logs(level, alpha[t, b])
+    for b in range(K):
+        alpha[t, b] -= level if level > -inf else 0.0
+    return level
+
+
+@njit(cache=True, nogil=True)
+def _log_retreat(t, K, s, edge, banned, beta):
+    """beta[t] from beta[t + 1], less its largest; written."""
+    top = -inf
+    for a in range(K):
+        total = -inf
+        for b in range(K):
+            ahead = s[(t + 1) * K + b] + beta[t + 1, b]
+            total = _add_logs(total, _edge_score(K, s, edge, banned, a, b) + ahead)
+        beta[t, a] = total
+        top = max(top, total)
+    for a in range(K):
+        beta[t, a] -= top if top > -inf else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _log_marginals(T, K, s, stride, banned, alpha, beta, mu):
+    """Nodes and edges, those of each position a softmax of their own: no level lies far off; mu written."""
+    logs = np.empty(K * K)
     for t in range(T):
         for k in range(K):
-            pairs[k] = exp(alpha[t, k] + beta[t, k] - level)
-        _add_shares(K, pairs, mu, t * K)
+            logs[k] = alpha[t, k] + beta[t, k]
+        _add_shares(K, logs, mu, t * K)
         edge = T * K + (t - 1) * stride
         for a in range(K if t > 0 else 0):
             for b in range(K):
                 pair = alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b)
-                pairs[a * K + b] = exp(pair + s[t * K + b] + beta[t, b] - level)
+                logs[a * K + b] = pair + (s[t * K + b] + beta[t, b])
         if t > 0:
-            _add_shares(K * K, pairs, mu, edge)
+            _add_shares(K * K, logs, mu, edge)
 
 
 @njit(cache=True, nogil=True)
-def _add_shares(size, numbers, mu, at):
-    """mu[at + j] += numbers[j] / Σ numbers: the sum is one but for the rounding of long sums; mu written."""
-    total = 0.0
+def _add_shares(size, logs, mu, at):
+    """mu[at + j] += e^logs[j] / Σ e^logs; mu and logs written."""
+    top, total = -inf, 0.0
     for j in range(size):
-        total += numbers[j]
+        top = max(top, logs[j])
     for j in range(size):
-        mu[at + j] += numbers[j] / total
+        logs[j] = exp(logs[j] - top) if logs[j] > -inf else 0.0
+        total += logs[j]
+    for j in range(size):
+        mu[at + j] += logs[j] / total if total > 0.0 else 0.0
 
 
 # ---- best sequences

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from fenchel._lanes import exp_lanes, load, spread, store, total, zeros
+from fenchel._lanes import exp_lanes, least, load, smaller, spread, store, total, zeros
 from fenchel.structures import lattice
 
 LANES = np.uint64(8)
@@ -47,11 +47,12 @@ def padded(K: int) -> int:
 @njit(**KERNEL)
 def marginals(T, K, width, mask, x, edges, room, mu, pairs):
     """Marginals at the scores x (T, width), edges (K, width); mu, pairs written. Returns log Z."""
-    top = _fill_table(K, width, mask, edges, room.table, room.turned)
-    level = _forward(T, K, width, mask, x, room) + top * (float(T) - 1.0)
-    _backward(T, K, width, room, mu, pairs)
-    if _sound(T, width, room.sums, mu):
-        return level
+    top, lowest_edge = _fill_table(K, width, mask, edges, room.table, room.turned)
+    level, lowest = _forward(T, K, width, mask, x, room)
+    if lowest + lowest_edge >= -lattice.SPAN:  # exp_lanes clips: a wider step would be another one
+        _backward(T, K, width, room, mu, pairs)
+        if _sound(T, width, room.sums, mu):
+            return level + top * (float(T) - 1.0)
     return _by_logarithms(np.int64(T), np.int64(K), width, x, edges, mu, pairs)
 
 
@@ -65,17 +66,19 @@ def _largest(x, at, K):
 
 @njit(**KERNEL)
 def _fill_table(K, width, mask, edges, table, turned):
-    """table = e^(edges − top) and its transpose; written. Returns top, the largest."""
+    """table = e^(edges − top) and its transpose; written. Returns top, the largest, and the least less it."""
     z, top = zeros(8), edges[0]
+    low = z
     for a in range(K):
         top = max(top, _largest(edges, a * width, K))
     for a in range(K):
         for k in range(np.uint64(0), width, LANES):
-            score = load(edges, a * width + k, z) - spread(top, z)
+            score = (load(edges, a * width + k, z) - spread(top, z)) * load(mask, k, z)
+            low = smaller(low, score)
             store(table, a * width + k, exp_lanes(score) * load(mask, k, z))
         for b in range(K):
             turned[b * width + a] = table[a * width + b]
-    return top
+    return top, least(low)
 
 
 @njit(**KERNEL)
@@ -94,11 +97,13 @@ def _product(x, at, table, K, width, out, to):
 
 @njit(**KERNEL)
 def _forward(T, K, width, mask, x, room):
-    """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak); returns log Z less edges'.
+    """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak).
 
-    The scales are multiplied up and their logarithm taken now and then.
+    Returns log Z less what edges contribute, and the least of all x − peak. The scales are multiplied up and
+    their logarithm taken now and then.
     """
     z, level, scale = zeros(8), 0.0, 1.0
+    low = z
     for t in range(T):
         at = t * width
         peak = _largest(x, at, K)
@@ -106,7 +111,9 @@ def _forward(T, K, width, mask, x, room):
             _product(room.alpha, at - width, room.table, K, width, room.alpha, at)
         sums = z
         for k in range(np.uint64(0), width, LANES):
-            node = exp_lanes(load(x, at + k, z) - spread(peak, z)) * load(mask, k, z)
+            score = (load(x, at + k, z) - spread(peak, z)) * load(mask, k, z)
+            low = smaller(low, score)
+            node = exp_lanes(score) * load(mask, k, z)
             store(room.nodes, at + k, node)
             node = node * load(room.alpha, at + k, z) if t > np.uint64(0) else node
             store(room.alpha, at + k, node)
@@ -120,7 +127,7 @@ def _forward(T, K, width, mask, x, room):
         if not 1e-200 < scale < 1e200:
             level += log(scale)
             scale = 1.0
-    return level + log(scale)
+    return level + log(scale), least(low)
 
 
 @njit(**KERNEL)

@@ -1,0 +1,115 @@
+"""Bounds around the optimum, and what rounding may have added to them.
+
+The gap of a point is computed from scores ŝ_i and, for a dual point, weights ŵ; neither is what it stands
+for exactly. With ŝ_i = A_i ŵ + ε_i the bound P − gap is D(μ) plus
+
+    λ/2 ‖ŵ − w(μ)‖² − Σ m_i ⟨ε_i, y_i − μ_i⟩
+
+and both are paid for here: a sum of numbers is off by a few units in the last place of the sum of their
+absolute values. Of a score that is at most `reach`; Σ m_i ‖y_i − μ_i‖₁ is called `moved`. Where outputs have
+linked parts the loss itself is a difference of sums over all of them.
+"""
+
+from dataclasses import dataclass
+from math import nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fenchel._sparse import Rows
+
+FEW = 4.0 * np.finfo(float).eps  # units in the last place
+NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual."""
+
+    w: np.ndarray
+    b: float | np.ndarray
+    primal: float
+    dual: float
+    gap: float
+    gradient_norm: float = nan
+
+
+def certified(w, b, primal: float, gap: float, rounding: float, gradient_norm: float = nan) -> Point:
+    """The point whose bound pays for rounding; its gap does too, unless that is negligible."""
+    if not rounding <= NEGLIGIBLE * primal:
+        gap, rounding = gap + rounding, 0.0
+    return Point(w, b, float(primal), float(primal - gap - rounding), float(gap), gradient_norm)
+
+
+class Extent(NamedTuple):
+    """How large the features of a problem are."""
+
+    peaks: np.ndarray  # (A,) the largest |x| of each column
+    norm: float  # the largest ‖x‖ of a row
+    edge_norm: float  # the same of what the weights behind those of attributes are multiplied by
+    parts: float  # linked parts of an output, in the mean over the examples; 0 where outputs are listed
+    depth: float  # how errors grow in a sum over all rows: like the root of their number
+    outputs: int  # weights of a column
+
+
+def extent_of(examples, outputs: int, linked: bool) -> Extent:
+    """Of the features of these examples."""
+    peaks, norm = _extent(examples.rows)
+    edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(examples.rows.shape[0]) / 16.0
+    if linked:
+        lengths = np.diff(examples.starts.astype(np.int64))
+        parts = float(examples.mass @ (2.0 * lengths - 1.0))
+        edge_norm = sqrt(1.0 + _extent(examples.edges)[1] ** 2)
+    return Extent(peaks, norm, edge_norm, parts, depth, outputs)
+
+
+def reach(extent: Extent, w, b) -> float:
+    """No score is a sum of numbers whose absolute values are more than this, in all.
+
+    Of Σ_j max|x_j| · max_k |w_jk|, which is little where columns have scales of their own, and
+    max ‖x‖ · ‖w‖, which is little where rows are sparse, the less.
+    """
+    by_columns, square, rest = _sizes(extent.peaks, extent.outputs, w)
+    edges = extent.edge_norm * sqrt(rest)
+    return min(by_columns, extent.norm * sqrt(square)) + edges + float(np.max(np.abs(b)))
+
+
+def score_rounding(extent: Extent, w, b, primal: float, gap: float, moved: float) -> float:
+    """What the rounding of scores, losses and gaps may add to P − gap."""
+    return FEW * (primal + gap + reach(extent, w, b) * (moved + 2.0 * extent.parts))
+
+
+def sum_rounding(extent: Extent, moved: float) -> float:
+    """What ‖Σ m_i A_iᵀ(y_i − μ_i)‖ may be off by."""
+    return FEW * extent.depth * (extent.norm + extent.edge_norm) * moved
+
+
+@njit(cache=True, nogil=True)
+def _extent(rows: Rows):
+    """The largest |x| of each column, and the largest ‖x‖ of a row."""
+    peaks, largest = np.zeros(rows.n_columns), 0.0
+    for i in range(rows.indptr.size - 1):
+        total = 0.0
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            x, j = abs(rows.data[e]), rows.indices[e]
+            peaks[j] = max(peaks[j], x)
+            total += x * x
+        largest = max(largest, total)
+    return peaks, np.sqrt(largest)
+
+
+@njit(cache=True, nogil=True)
+def _sizes(peaks, outputs, w):
+    """Σ_j peaks_j · max_k |w_jk|, Σ w² of the weights of columns, and of those behind them."""
+    by_columns, square, rest = 0.0, 0.0, 0.0
+    size = np.uint64(outputs)
+    for j in range(np.uint64(peaks.size)):
+        top = 0.0
+        for k in range(j * size, (j + np.uint64(1)) * size):
+            top = max(top, abs(w[k]))
+            square += w[k] * w[k]
+        by_columns += peaks[j] * top
+    for k in range(np.uint64(peaks.size) * size, np.uint64(w.size)):
+        rest += w[k] * w[k]
+    return by_columns, square, rest

@@ -1,0 +1,89 @@
+"""Ctrl-C anywhere: a step either has happened or has not, and the certificate is of what there is."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel import problems, solve, solvers
+from fenchel.trace import Status
+
+PACKAGE = str(Path(fenchel.__file__).parent / "solvers")
+
+
+class InterruptAt:
+    """Raises KeyboardInterrupt at the k-th line that the solvers run once a problem is under way."""
+
+    def __init__(self, k):
+        self.left = k
+
+    def __enter__(self):
+        sys.settrace(self.call)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def call(self, frame, event, argument):
+        inside = frame.f_code.co_filename.startswith(PACKAGE) and not self._beginning(frame)
+        return self.line if inside else None
+
+    def _beginning(self, frame):
+        """Whether the solver is still being set up, when there is nothing to return yet."""
+        while frame is not None and frame.f_code.co_name != "to_the_end":
+            if frame.f_code.co_name == "init":
+                return True
+            frame = frame.f_back
+        return frame is None
+
+    def line(self, frame, event, argument):
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self.line
+
+
+def chain(loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(14, 3)), rng.integers(0, 2, 14)
+    return problems.chain(X, y, np.array([0, 3, 5, 9, 14]), C=5.0, loss=loss)
+
+
+def flat(loss):
+    rng = np.random.default_rng(0)
+    return problems.flat(rng.normal(size=(12, 3)), rng.integers(0, 3, 12), C=5.0, loss=loss)
+
+
+CASES = [
+    ("hinge", solvers.CuttingPlane(slack="1")),
+    ("hinge", solvers.CuttingPlane(slack="n")),
+    ("hinge", solvers.SDCA()),
+    ("hinge", solvers.EG()),
+    ("hinge", solvers.SGD()),
+    ("log", solvers.EG(anneal=10.0)),
+    ("log", solvers.EG(batch=True)),
+    ("log", solvers.EG(order="gap")),
+    ("log", solvers.SDCA()),
+    ("log", solvers.SAG()),
+    ("log", solvers.LBFGS()),
+    ("log", solvers.TRON()),
+]
+
+
+@pytest.mark.parametrize("make", [chain, flat], ids=["chain", "flat"])
+@pytest.mark.parametrize("loss, solver", CASES, ids=lambda case: str(case).split("(")[0])
+def test_an_interrupt_anywhere_returns_a_true_certificate(make, loss, solver):
+    problem = make(loss)
+    whole = solve(problem, solver, tol=1e-7, max_passes=300)
+    for k in [*range(1, 60), *range(60, 600, 23)]:
+        with InterruptAt(k) as trap:
+            result = solve(problem, solver, tol=1e-7, max_passes=300, check_every=1)
+        if trap.left > 0:
+            break
+        assert result.status is Status.INTERRUPTED
+        assert result.certificate.dual <= whole.certificate.primal * (1.0 + 1e-12)
+        assert problem.value_at(result.w)[0] == pytest.approx(result.certificate.primal, rel=1e-10)
