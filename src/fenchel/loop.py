@@ -92,7 +92,8 @@ def solve(
     solver = as_solver(solver, problem)
     require(problem, solver)
     run = _Run(problem, solver, stop, check_every, tuple(callbacks), validate)
-    return run.to_the_end(checked_start(problem, start))
+    with np.errstate(all="ignore"):  # what overflows ends in an objective that is not finite: that is seen
+        return run.to_the_end(checked_start(problem, start))
 
 
 def as_solver(solver: Solver | str, problem: Problem) -> Solver:

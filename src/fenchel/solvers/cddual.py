@@ -155,7 +155,7 @@ class CDDual(DualSolver):
         return kernels[problem.structure.name](problem.blocks, order, state.mu, state.v)
 
     def _log_step(self, problem, state, order):
-        method = self._method(problem)
+        method = int(self._method(problem))
         fresh = state.epochs == 0 and state.fresh
         binary = problem.structure.name == "binary"
         epoch = cddual_binary.log_epoch if binary else cddual_flat.log_epoch
