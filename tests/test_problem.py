@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from brute import Dense
 from fenchel import problems
+from fenchel.certificates import joined
 from fenchel.curvature import solve_positive
 from matrix import Case, base
 
@@ -166,11 +167,11 @@ def test_primal_point_gap_computed_two_ways_agrees(case):
     assert point.gradient_norm == pytest.approx(np.linalg.norm(dense.gradient(w, point.b)[0]))
 
 
-def test_mixed_point_takes_one_bound_from_each():
+def test_two_points_joined_have_one_bound_of_each():
     case = setting("dense")
     problem, dense, mu = case.problem(), case.dense(), random_mu(48, 0)
-    w = RNG(9).normal(size=problem.dim)
-    point = problem.mixed_point(w, problem.dual_point(mu))
+    w = 1e-3 * RNG(9).normal(size=problem.dim)
+    point = joined(problem.dual_point(mu), problem.bare_point(w))
     assert point.primal == pytest.approx(dense.primal(w)) and point.dual == pytest.approx(dense.dual(mu))
     assert point.gap == pytest.approx(point.primal - point.dual)
 

@@ -10,7 +10,7 @@ absolute values. Of a score that is at most `reach`; Σ m_i ‖y_i − μ_i‖�
 linked parts the loss itself is a difference of sums over all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -40,6 +40,12 @@ def certified(w, b, primal: float, gap: float, rounding: float, gradient_norm: f
     if not rounding <= NEGLIGIBLE * primal:
         gap, rounding = gap + rounding, 0.0
     return Point(w, b, float(primal), float(primal - gap - rounding), float(gap), gradient_norm)
+
+
+def joined(one: Point, other: Point) -> Point:
+    """The better model of two with the better of their bounds."""
+    best, dual = min(one, other, key=lambda point: point.primal), max(one.dual, other.dual)
+    return best if best.dual == dual else replace(best, dual=dual, gap=best.primal - dual)
 
 
 class Extent(NamedTuple):

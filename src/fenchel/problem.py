@@ -15,6 +15,7 @@ and b is (K,), with mean zero. The arrays of scores and marginals of all example
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -396,7 +397,7 @@ class Problem:
         rounding += certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
         return certified(w, b, primal, gap, rounding)
 
-    def mixed_point(self, w, other: Point) -> Point:
-        """The model w with the bound of another point: what a subgradient method can certify."""
+    def bare_point(self, w) -> Point:
+        """P at w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
-        return Point(w, b, primal, other.dual, primal - other.dual)
+        return Point(w, b, float(primal), -inf, inf)

@@ -216,9 +216,10 @@ class LogisticRegression(LinearClassifier):
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied into the sample weights.
     max_iter : int, default 1000
-        The most passes over the data.
+        Passes over the data: none is begun at or past this many, but at least one is made. The look at the
+        start of a warm start is not counted.
     max_seconds : float or None, default None
-        The most seconds.
+        Likewise in seconds. Compiling kernels, at the first fit on a machine, does not count.
     warm_start : bool, default False
         Start from the coefficients of the last fit.
     random_state : int, RandomState or None, default None

@@ -13,6 +13,7 @@ from numba import njit
 
 from fenchel import _sampling
 from fenchel._math import TINY
+from fenchel.certificates import joined
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
@@ -115,10 +116,7 @@ class SDCA(DualSolver):
     def point(self, problem, state):
         problem = problem.unrolled
         last = super().point(problem, state)
-        if state.mean is None:
-            return last
-        mean = problem.dual_point(state.mean)
-        return mean if mean.primal <= last.primal else last
+        return last if state.mean is None else joined(last, problem.dual_point(state.mean))
 
     def step(self, problem, state):
         problem, n = problem.unrolled, problem.n

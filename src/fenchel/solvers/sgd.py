@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from fenchel.certificates import joined
 from fenchel.losses import oracle
 from fenchel.solvers.base import State
 from fenchel.structures import base
@@ -93,9 +94,7 @@ class SGD:
         w, _ = problem.design.weights(state.v)
         if not problem.loss.hinge:
             return problem.primal_point(w)
-        averaged = problem.dual_point(state.mu)
-        last = problem.mixed_point(w, averaged)
-        return averaged if averaged.primal <= last.primal else last
+        return joined(problem.dual_point(state.mu), problem.bare_point(w))
 
 
 @njit(cache=True, nogil=True)
