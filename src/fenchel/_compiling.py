@@ -1,38 +1,48 @@
 """How long Numba has been compiling or loading kernels in this process: no clock of ours counts that."""
 
-import threading
 import time
 
 from numba.core import event
 
 
 class _Stopwatch(event.Listener):
-    """Runs while any thread holds, or waits for, Numba's lock of the compiler."""
+    """Runs while any thread holds, or waits for, Numba's lock of the compiler.
+
+    It has no lock of its own: Ctrl-C may strike inside, and a lock that nobody gives back is worse than a
+    moment lost.
+    """
 
     def __init__(self):
-        self._lock, self._depth, self._since, self._seconds = threading.Lock(), 0, 0.0, 0.0
+        self._open, self._counted, self._mark = [], 0.0, 0.0
 
     def on_start(self, event):
-        with self._lock:
-            if self._depth == 0:
-                self._since = time.perf_counter()
-            self._depth += 1
+        self._count()
+        self._open.append(event)
 
     def on_end(self, event):
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._seconds += time.perf_counter() - self._since
+        self._count()
+        if self._open:
+            self._open.pop()
+
+    def _count(self):
+        now = time.perf_counter()
+        if self._open:
+            self._counted += now - self._mark
+        self._mark = now
 
     def seconds(self) -> float:
-        with self._lock:
-            return self._seconds + (time.perf_counter() - self._since if self._depth else 0.0)
+        return self._counted + (time.perf_counter() - self._mark if self._open else 0.0)
+
+    def forget_unfinished(self):
+        """Ctrl-C may have kept an end from being heard."""
+        self._open.clear()
 
 
 _stopwatch = _Stopwatch()
 event.register("numba:compiler_lock", _stopwatch)
 
 
-def compiling_seconds() -> float:
-    """Since fenchel was imported."""
-    return _stopwatch.seconds()
+def compiling_clock():
+    """A function that tells the seconds spent compiling, as a clock does: only differences mean something."""
+    _stopwatch.forget_unfinished()
+    return _stopwatch.seconds

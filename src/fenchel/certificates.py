@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from fenchel._math import TINY
 from fenchel._sparse import Rows
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
@@ -39,7 +40,8 @@ def certified(w, b, primal: float, gap: float, rounding: float, gradient_norm: f
     """The point whose bound pays for rounding; its gap does too, unless that is negligible."""
     if not rounding <= NEGLIGIBLE * primal:
         gap, rounding = gap + rounding, 0.0
-    return Point(w, b, float(primal), float(primal - gap - rounding), float(gap), gradient_norm)
+    dual = primal - gap - rounding - TINY  # below it numbers have no digits to reckon with
+    return Point(w, b, float(primal), float(dual), float(gap), gradient_norm)
 
 
 def joined(one: Point, other: Point) -> Point:

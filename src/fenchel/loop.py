@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from fenchel._compiling import compiling_seconds
+from fenchel._compiling import compiling_clock
 from fenchel._memory import available_bytes
 from fenchel.certificates import Point
 from fenchel.problem import Problem
@@ -211,7 +211,7 @@ class _Run:
     def __init__(self, problem, solver, stop, check_every, callbacks, validate):
         self.problem, self.solver, self.stop = problem, solver, stop
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
-        self.meter = Meter(compiling_seconds)
+        self.meter = Meter(compiling_clock())
         self.steps = 0
         self.trace = Trace(solver=solver_name(solver), problem=str(problem))
         self.best: Point | None = None
