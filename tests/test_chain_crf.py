@@ -171,7 +171,7 @@ def test_best_several_best_and_marginals_are_those_of_an_enumeration(model, data
 def test_several_best_stop_where_there_are_no_more(model):
     assert len(model.predict_nbest([[["dog"]]], 10)[0]) == 3
     assert model.predict_nbest([[]], 2) == [[([], 0.0)]]
-    with pytest.raises(ValueError, match="k=0 must be a positive"):
+    with pytest.raises(ValueError, match="k=0 must be a whole number of at least 1"):
         model.predict_nbest([[["dog"]]], 0)
 
 

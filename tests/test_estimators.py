@@ -309,8 +309,8 @@ BAD = [
     (dict(), dict(sample_weight=[1, 1, -1, 1]), "negative"),
     (dict(), dict(sample_weight=[0, 0, 0, 0]), "at least one non-zero"),
     (dict(tol=-1.0), {}, "tol=-1.0 must be a number, at least 0"),
-    (dict(max_iter=-5), {}, "max_passes=-5 must be"),
-    (dict(intercept_scaling=-2.0), {}, "intercept_scaling=-2 must be a positive"),
+    (dict(max_iter=-5), {}, "max_iter=-5 must be"),
+    (dict(intercept_scaling=-2.0), {}, "intercept_scaling=-2.0 must be a positive"),
     (dict(n_jobs=0), {}, "n_jobs=0"),
     (dict(C=float("inf"), solver="cd-dual"), {}, "it has no regulariser and so no dual; use gis"),
 ]

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_compiling", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
+    {"_cache", "_compiling", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
     | {"data", "constants", "metrics", "spans", "trace"},
     {"structures"},
     {"certificates", "design", "curvature", "losses", "regularizers"},

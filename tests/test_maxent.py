@@ -247,7 +247,7 @@ BAD = [
     (dict(), ([], []), "there are no events"),
     (dict(), ([{}, []], TWO), "no event has a feature"),
     (dict(min_count=5), (EVENTS, TWO), "no feature occurs in min_count=5 events; lower min_count"),
-    (dict(min_count=0), (EVENTS, TWO), "min_count is 0"),
+    (dict(min_count=0), (EVENTS, TWO), "min_count=0 must be a whole number of at least 1"),
     (dict(), (["text", "more"], TWO), "event 0: the string 'text', expected a dict or a list of names"),
     (dict(), ([{"f": 1}, {"f": None}], TWO), "event 1: feature 'f' is None"),
     (dict(), ([{"f": np.inf}, {}], TWO), "event 0: feature 'f' is inf"),

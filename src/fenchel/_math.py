@@ -5,7 +5,7 @@ Every kernel takes and returns plain numbers, so that larger kernels inline it.
 
 from math import exp, inf, log, log1p
 
-from numba import njit
+from fenchel._cache import njit
 
 # Sums may be reordered and fused, but nan, inf and signed zero keep their meaning:
 # plain fastmath turned log-sum-exp of all −∞ into nan and made isnan always false.

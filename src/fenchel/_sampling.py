@@ -5,7 +5,8 @@ by their sum (to draw) or by their maximum (to find the largest).
 """
 
 import numpy as np
-from numba import njit
+
+from fenchel._cache import njit
 
 
 @njit(cache=True)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 
 

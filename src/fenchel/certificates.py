@@ -15,8 +15,8 @@ from math import nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY
 from fenchel._sparse import Rows
 
@@ -40,7 +40,9 @@ def certified(w, b, primal: float, gap: float, rounding: float, gradient_norm: f
     """The point whose bound pays for rounding; its gap does too, unless that is negligible."""
     if not rounding <= NEGLIGIBLE * primal:
         gap, rounding = gap + rounding, 0.0
-    dual = primal - gap - rounding - TINY  # below it numbers have no digits to reckon with
+    dual = primal - gap - rounding
+    if 0.0 < dual < TINY:  # such numbers have no digits to reckon with
+        dual, gap = 0.0, primal
     return Point(w, b, float(primal), float(dual), float(gap), gradient_norm)
 
 

@@ -89,6 +89,8 @@ def penalties(total: float, **constants: float) -> tuple[float, float]:
 
 def _as_number(name, value):
     try:
+        if isinstance(value, str | bytes):  # float() would read them
+            raise TypeError
         value = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r} is not a number") from None

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._sparse import Rows, as_csr, as_rows, take
 
 

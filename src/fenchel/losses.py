@@ -10,8 +10,8 @@ branch at run time costs as much as a row of a dozen entries. They work for ever
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.structures import base
 

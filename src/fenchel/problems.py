@@ -220,7 +220,7 @@ def _banned(banned, size, examples):
 
 
 def _loss(name):
-    if name not in LOSSES:
+    if not isinstance(name, str) or name not in LOSSES:
         raise ValueError(f"unknown loss {name!r}; there are {', '.join(LOSSES)}")
     return LOSSES[name]
 

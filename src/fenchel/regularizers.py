@@ -5,8 +5,8 @@ from math import nan, sqrt
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel._sparse import sum_of_squares
 from fenchel.constants import penalties

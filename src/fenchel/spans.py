@@ -10,7 +10,8 @@ from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from fenchel._cache import njit
 
 _OUTSIDE, _BEGIN, _INSIDE, _END, _SINGLE, _OTHER = range(6)
 _LETTERS = {"O": _OUTSIDE, ".": _OUTSIDE, "B": _BEGIN, "I": _INSIDE}

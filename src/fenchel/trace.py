@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from math import inf, isfinite, isnan, nan
 
+# From this share of the objective on a gap would read 100 %: it leaves the optimum anywhere from 0.
+ALL_OF_IT = 0.995
+
 
 class Status(Enum):
     """Why a run ended; the value is the sentence's beginning."""
@@ -58,6 +61,11 @@ class Certificate:
         return self.gap / self.primal if self.primal > 0.0 else inf
 
     @property
+    def proves_something(self) -> bool:
+        """Whether the dual says more than what is known of any objective: that it is at least 0."""
+        return self.relative_gap < ALL_OF_IT
+
+    @property
     def converged(self) -> bool:
         return self.status is Status.CONVERGED
 
@@ -70,6 +78,11 @@ class Certificate:
             )
         if not isfinite(self.gap):
             return f"{self.status.value}: objective {self.primal:.8g}, nothing proven (gap infinite), {work}"
+        if not self.proves_something:
+            return (
+                f"{self.status.value}: objective {self.primal:.8g}, nothing proven "
+                f"(gap {self.gap:.2g}: the optimum may lie anywhere from 0), {work}"
+            )
         return (
             f"{self.status.value}: objective {self.primal:.8g} is proven within {percent(self.relative_gap)} "
             f"of the optimum (gap {self.gap:.2g}), {work}"
@@ -89,8 +102,9 @@ class Certificate:
 
 
 def percent(fraction: float) -> str:
-    """A fraction as a percentage a person can read: 0.083 %, 1.2e-05 %."""
-    return f"{100 * fraction:.2g} %"
+    """A fraction as a percentage a person can read: 1.2e-05 %, 0.083 %, 97 %, 2,000 %."""
+    number = 100.0 * fraction
+    return f"{number:,.0f} %" if 99.5 <= number < 1e6 else f"{number:.2g} %"
 
 
 @dataclass

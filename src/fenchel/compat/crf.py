@@ -13,12 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.compat.attributes import Recorder, count_pairs, in_order_of_appearance, token_attributes
-from fenchel.estimators.base import print_last_row
+from fenchel.estimators.base import describe_gap, print_last_row
 from fenchel.estimators.chain import ChainCRF
+from fenchel.estimators.sequence_labels import label_lists, require_sequences
+from fenchel.estimators.settings import EXPECTED, check_settings
 from fenchel.loop import solve
 from fenchel.solvers import make
 from fenchel.structures import decoding
-from fenchel.trace import Status, percent
+from fenchel.trace import Status
 
 # Settings of CRFsuite's line search, its own stop, its step sizes, its other algorithms and its files.
 WITHOUT_MEANING = (
@@ -48,7 +50,7 @@ class CRF(BaseEstimator):
     all_possible_states, all_possible_transitions : bool, default False
         Whether pairs of attribute and label (of label and next label) that training does not show have one.
     c1, c2 : float, default 0 and 1
-    max_iterations : int, default 1000
+    max_iterations : int or inf, default 1000
         At most so many passes over the data.
     num_memories : int or None
         Pairs that L-BFGS remembers.
@@ -161,7 +163,7 @@ class CRF(BaseEstimator):
             tol=self._tolerance(),
             max_passes=1000 if self.max_iterations is None else self.max_iterations,
             callbacks=[print_last_row] if self.verbose else [],
-            validate=None if X_dev is None else _accuracy_on(chain, _sequences(X_dev), y_dev),
+            validate=None if X_dev is None else _accuracy_on(chain, _sequences(X_dev, "X_dev"), y_dev),
         )
         chain._remember(result)
         self.chain_ = chain.set_weights(data, result.w)
@@ -169,6 +171,7 @@ class CRF(BaseEstimator):
         return self
 
     def _check(self):
+        check_settings(self, may_be_none=EXPECTED)
         if self.algorithm in WITHOUT_OPTIMUM:
             raise ValueError(
                 f"algorithm={self.algorithm!r} minimises no objective whose optimum could be certified; use "
@@ -208,8 +211,8 @@ class CRF(BaseEstimator):
             return
         remedy = REMEDY.get(result.status, "raise tol")
         warnings.warn(
-            f"CRF {result.status.value} at {result.certificate.passes:g} passes with a gap of "
-            f"{percent(result.certificate.relative_gap)}, above tol={self._tolerance():g}; {remedy}",
+            f"CRF {result.status.value} at {result.certificate.passes:g} passes with "
+            f"{describe_gap(result.certificate, self._tolerance())}; {remedy}",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -299,9 +302,8 @@ def _accuracy_on(chain, X, y):
         chain._unlabelled(X, None, None),
         {label: k for k, label in enumerate(chain.classes_.tolist())},
     )
+    y = label_lists("y_dev", y, np.diff(data.starts.astype(np.int64)))
     truth = np.array([where.get(label, -1) for labels in y for label in labels])
-    if truth.size != data.rows.shape[0]:
-        raise ValueError(f"X_dev has {data.rows.shape[0]} tokens but y_dev has {truth.size} labels")
 
     def accuracy(w, b):
         codes = np.empty(truth.size, np.int64)
@@ -319,6 +321,7 @@ def _features(weights, before, behind):
     return {(before[i], behind[j]): value for i, j, value in pairs}
 
 
-def _sequences(X):
+def _sequences(X, name="X"):
     """Lists of tokens; pycrfsuite's ItemSequence, which has no way in but items(), becomes one."""
+    require_sequences(X, name)
     return [x.items() if hasattr(x, "items") and not isinstance(x, dict) else x for x in X]

@@ -80,14 +80,9 @@ class Trained(BaseEstimator):
     def _warn(self, result):
         if result.status is Status.CONVERGED:
             return
-        certificate = result.certificate
-        reached = f"gap of {percent(certificate.relative_gap)}, above tol={self.tol:g}"
-        if np.isinf(certificate.gap):
-            reached = "gap that is infinite: nothing proven"
-        elif np.isnan(certificate.gap):
-            reached = f"gradient norm of {certificate.gradient_norm:.2g} (unregularised: no gap)"
+        reached = describe_gap(result.certificate, self.tol)
         warnings.warn(
-            f"{type(self).__name__} {result.status.value} with a {reached}; {REMEDY[result.status]}",
+            f"{type(self).__name__} {result.status.value} with {reached}; {REMEDY[result.status]}",
             ConvergenceWarning,
             stacklevel=_level_of_caller(),
         )
@@ -115,6 +110,17 @@ class Trained(BaseEstimator):
             model._read_as = dict(facts["read_as"])
         model._from_file(arrays, facts)
         return model
+
+
+def describe_gap(certificate: Certificate, tol: float) -> str:
+    """What a run that fell short has proven, in the words of a warning."""
+    if np.isnan(certificate.gap):
+        return f"a gradient norm of {certificate.gradient_norm:.2g} (unregularised: no gap)"
+    if np.isinf(certificate.gap):
+        return "a gap that is infinite: nothing is proven"
+    if not certificate.proves_something:
+        return f"a gap of {certificate.gap:.2g}, so nothing is proven: the optimum may lie anywhere from 0"
+    return f"a gap of {percent(certificate.relative_gap)}, above tol={tol:g}"
 
 
 def seeded(solver, seed: int):

@@ -12,8 +12,8 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._memory import require_memory
 
 

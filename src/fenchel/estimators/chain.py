@@ -19,7 +19,10 @@ from fenchel.estimators.sequence_labels import (
     code_labels,
     cut,
     join_token_weights,
+    label_lists,
+    require_sequences,
 )
+from fenchel.estimators.settings import check_count, check_settings
 from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
 from fenchel.solvers.base import Start
 from fenchel.structures import decoding
@@ -137,6 +140,8 @@ class ChainCRF(Trained):
 
     def encode_training(self, X, y, sample_weight=None, token_weight=None) -> LabelledSequences:
         """Labelled sequences as numbers; learns the attributes and labels."""
+        check_settings(self)
+        require_sequences(X, template=self.template)
         source = source_for(X, self.template)
         data = with_boundaries(source.learn(X, self.min_count), self.bias, self.boundaries)
         codes, classes = code_labels(y, data.starts)
@@ -159,6 +164,7 @@ class ChainCRF(Trained):
 
         changes: arguments of `problems.chain` that take the place of this model's, as c1 and c2 do of C.
         """
+        check_settings(self)
         full = data.without_empty()
         settings = dict(
             loss=self.loss,
@@ -238,6 +244,7 @@ class ChainCRF(Trained):
         check_is_fitted(self, "weights_")
         if callable(self.template):  # a model file could not hold it
             self.source_.function = self.template
+        require_sequences(X, template=self.template)
         return with_boundaries(self.source_.read(X), *self._added)
 
     def _unlabelled(self, X, allowed, banned):
@@ -287,8 +294,7 @@ class ChainCRF(Trained):
 
         With the hinge loss the score of the labels takes the place of their log-probability.
         """
-        if not (isinstance(k, (int, np.integer)) and k >= 1):
-            raise ValueError(f"k={k!r} must be a positive whole number")
+        check_count("k", k)
         data = self._unlabelled(X, allowed, banned)
         levels = np.zeros(data.starts.size - 1)
         if self.loss == "log":
@@ -311,11 +317,11 @@ class ChainCRF(Trained):
     def score(self, X, y, sample_weight=None) -> float:
         """The fraction of tokens labelled right."""
         predicted = self.predict(X)
+        y = label_lists("y", y, [len(labels) for labels in predicted])
+        weights = check_sequence_weights(sample_weight, len(predicted))
+        weights = np.ones(len(predicted)) if weights is None else weights
         right = total = 0.0
-        weights = np.ones(len(predicted)) if sample_weight is None else sample_weight
-        for number, (found, truth, weight) in enumerate(zip(predicted, y, weights, strict=True)):
-            if len(found) != len(truth):
-                raise ValueError(f"sequence {number} has {len(found)} tokens but {len(truth)} labels in y")
+        for found, truth, weight in zip(predicted, y, weights.tolist(), strict=True):
             right += weight * sum(a == b for a, b in zip(found, truth, strict=True))
             total += weight * len(found)
         return right / total if total else 0.0

@@ -13,9 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel._sparse import Rows, take
+from fenchel.estimators.inputs import as_numbers, require_list
 from fenchel.features.encode import encode, encode_candidates
 from fenchel.features.vocabulary import Vocabulary
 
+EVENTS = "a list of events"
 SHOWN = 5  # labels that an error lists before it says how many more there are
 
 
@@ -53,13 +55,11 @@ class Encoded:
         """The labels of all events, sorted if they can be, else in the order first seen."""
         labels = {}
         for number, truth in enumerate(self.y):
-            try:
-                labels.update(truth if isinstance(truth, dict) else {truth: 1.0})
-            except TypeError:
-                found = f"the label {truth!r} is a {type(truth).__name__}"
-                raise TypeError(f"event {number}: {found}, expected a string or a number") from None
+            _require_label(number, truth)
+            labels.update(truth if isinstance(truth, dict) else {truth: 1.0})
         if any(label != label for label in labels):
-            raise ValueError("y contains NaN, which is no label")
+            number = next(i for i, truth in enumerate(self.y) if truth != truth)
+            raise ValueError(f"y contains NaN, which is no label, as that of event {number}")
         try:
             return as_labels(sorted(labels))
         except TypeError:  # 1 < "a" has no answer
@@ -117,6 +117,7 @@ class Encoded:
 
 def encode_events(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> Encoded:
     """Events whose features are crossed with the labels; without a vocabulary they make one."""
+    require_list("events", events, f"{EVENTS}, each a dict or a list of names")
     grow, known = vocabulary is None, Vocabulary() if vocabulary is None else vocabulary
     rows, vocabulary = encode(events, known, grow, min_count)
     return Encoded(rows, vocabulary, as_list(y), _weights(weight))
@@ -124,6 +125,7 @@ def encode_events(events, y=(), weight=None, *, vocabulary=None, min_count=1) ->
 
 def encode_joint(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> Encoded:
     """Events each of whose candidates has features of its own."""
+    require_list("candidates", events, f"{EVENTS}, each a dict of the candidates' features or a list of them")
     grow, known = vocabulary is None, Vocabulary() if vocabulary is None else vocabulary
     rows, starts, candidates, vocabulary = encode_candidates(events, known, grow, min_count)
     return Encoded(rows, vocabulary, as_list(y), _weights(weight), starts, candidates)
@@ -131,6 +133,7 @@ def encode_joint(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> 
 
 def as_list(y) -> list:
     """Labels as Python's own values: 1 and not np.int64(1), so that they print, compare and save alike."""
+    require_list("y", y, "a list with the label of each event")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     if any(issubclass(kind, np.generic) for kind in set(map(type, labels))):
         labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
@@ -153,12 +156,22 @@ def listed(labels) -> str:
 
 
 def _weights(weight):
-    return None if weight is None else np.asarray(weight, dtype=np.float64)
+    return None if weight is None else as_numbers("sample_weight", weight)
+
+
+def _require_label(number, truth):
+    """TypeError where a label cannot be looked up, as a list cannot."""
+    try:
+        hash(None if isinstance(truth, dict) else truth)
+    except TypeError:
+        found = f"the label {truth!r} is a {type(truth).__name__}"
+        raise TypeError(f"event {number}: {found}, expected a string or a number") from None
 
 
 def _distribution(number, truth) -> dict:
     """What is known of an event's label, as a dict label -> probability."""
     if not isinstance(truth, dict):
+        _require_label(number, truth)
         return {truth: 1.0}
     for label, p in truth.items():
         if not isinstance(p, Real) or not isfinite(p) or p < 0:

@@ -10,6 +10,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.inputs import is_list
+from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
 
 
@@ -59,10 +61,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         -------
         self, with coef_, intercept_, classes_, n_iter_, certificate_ and trace_.
         """
-        # `problems` looks for NaN and infinity: once is enough.
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
+        check_settings(self)
+        X, y = self._validate(X, y)
         classes, codes = self._encode(y)
         problem = self._problem(X, codes, classes, self._weights(sample_weight, X, y, classes))
         start = self._start(problem, classes)
@@ -70,6 +70,20 @@ class LinearClassifier(ClassifierMixin, Trained):
         result = self._solve(problem, start)
         self._keep(result.w, result.b)
         return self
+
+    def _validate(self, X, y):
+        """Arrays of both, by scikit-learn's rules and in its words, but where those would mislead."""
+        if isinstance(X, list | tuple) and X and isinstance(X[0], dict):
+            raise TypeError(
+                f"X[0] is a dict, but {type(self).__name__} takes a table of numbers; MaxEnt takes dicts"
+            )
+        try:  # `problems` looks for NaN and infinity: once is enough
+            return validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
+        except ValueError:
+            _refuse_missing(y)
+            raise
 
     def _problem(self, X, codes, classes, weight):
         """One weight vector for two classes, one for each of more."""
@@ -95,6 +109,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         ends = two_whole_numbers(y)
         if ends is not None:
             return ends, (y == ends[1]).astype(np.float64)
+        if y.dtype == object:
+            _refuse_missing(y)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size == 1:
@@ -183,6 +199,13 @@ class LinearClassifier(ClassifierMixin, Trained):
             self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
 
 
+def _refuse_missing(y) -> None:
+    """ValueError that names the first label that is None or NaN, among labels of any kind."""
+    for number, label in enumerate(y if is_list(y) else ()):
+        if label is None or (isinstance(label, float) and label != label):
+            raise ValueError(f"y[{number}] is {label}, which is no label; leave such rows out")
+
+
 def two_whole_numbers(y) -> np.ndarray | None:
     """The two values of a numeric y, if it has just two and they are whole: found without sorting."""
     if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iuf":
@@ -215,7 +238,7 @@ class LogisticRegression(LinearClassifier):
         LIBLINEAR.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied into the sample weights.
-    max_iter : int, default 1000
+    max_iter : int or inf, default 1000
         Passes over the data: none is begun at or past this many, but at least one is made. The look at the
         start of a warm start is not counted.
     max_seconds : float or None, default None

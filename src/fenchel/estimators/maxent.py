@@ -20,6 +20,8 @@ from fenchel.estimators.encoded import (
     listed,
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.estimators.inputs import as_numbers
+from fenchel.estimators.settings import check_settings, check_whole
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.losses import LOSSES
 from fenchel.solvers.base import Start
@@ -119,6 +121,7 @@ class MaxEnt(ClassifierMixin, Trained):
         sample_weight : array (n,) or None
             How much each event counts.
         """
+        check_settings(self)
         return self.fit_encoded(encode_events(events, y, sample_weight, min_count=self.min_count))
 
     def fit_joint(self, candidates, y, sample_weight=None):
@@ -131,6 +134,7 @@ class MaxEnt(ClassifierMixin, Trained):
             then 0, 1, 2, ...
         y, sample_weight : as in `fit`; a label must be one of the event's candidates.
         """
+        check_settings(self)
         return self.fit_encoded(encode_joint(candidates, y, sample_weight, min_count=self.min_count))
 
     def fit_encoded(self, data: Encoded):
@@ -141,6 +145,7 @@ class MaxEnt(ClassifierMixin, Trained):
 
     def problem(self, data: Encoded):
         """What this model minimises on the events."""
+        check_settings(self)
         self._check(data)
         settings = {"loss": self.loss, "sample_weight": data.weight, "threads": self.n_jobs}
         settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
@@ -248,7 +253,8 @@ class MaxEnt(ClassifierMixin, Trained):
             truth.get(label, 0.0) if isinstance(truth, dict) else float(truth == label)
             for truth, label in zip(y, predicted, strict=True)
         ]
-        return float(np.average(right, weights=sample_weight))
+        weights = None if sample_weight is None else as_numbers("sample_weight", sample_weight)
+        return float(np.average(right, weights=weights))
 
     # ---- looking inside
 
@@ -276,6 +282,7 @@ class MaxEnt(ClassifierMixin, Trained):
     def top_features(self, n=10, label=None) -> list[FeatureWeight]:
         """The n heaviest weights, of one label or of all, as (feature, label, weight), the heaviest first."""
         check_is_fitted(self)
+        check_whole("n", n)
         labels = [None] if self.layout_ == "joint" else self.classes_.tolist()
         if label is not None:
             if label not in labels:

@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 import numpy as np
+import scipy.sparse as sp
 
+from fenchel.estimators.inputs import as_numbers, describe, is_list, require_list
 from fenchel.features.sequences import Sequences
 from fenchel.features.tokens import Tokens
 
@@ -35,6 +37,20 @@ class LabelledSequences:
         return replace(self, sequences=replace(self.sequences, starts=kept), weight=weight)
 
 
+def require_sequences(X, name="X", *, template=None) -> None:
+    """TypeError where X is something else than sequences, or a matrix, which is one of them.
+
+    A function as the template may take the rows of an array for sequences.
+    """
+    is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" and template is None
+    if is_matrix or sp.issparse(X):
+        raise TypeError(
+            f"{name} is a matrix, expected a list of sequences; write [{name}] if it is one sequence"
+        )
+    if not isinstance(X, Tokens):
+        require_list(name, X, "a list of sequences, each a list of tokens")
+
+
 def code_labels(y, starts) -> tuple[np.ndarray, np.ndarray]:
     """(N,) codes of the labels and the sorted labels; y has one list of labels for each sequence."""
     lengths = np.diff(starts.astype(np.int64))
@@ -43,33 +59,60 @@ def code_labels(y, starts) -> tuple[np.ndarray, np.ndarray]:
         _check_lengths(np.diff(y.starts), lengths)
         classes, places = _sorted(values)
         return places[y.codes[0]].astype(np.int64), classes
-    y = list(y)
-    wrong = next((k for k, labels in enumerate(y) if isinstance(labels, str)), None)
-    if wrong is not None:
-        raise ValueError(f"y[{wrong}] is a string, expected a list with the label of each token")
-    _check_lengths([len(labels) for labels in y], lengths)
-    flat = np.empty(int(lengths.sum()), dtype=object)
-    flat[:] = list(chain.from_iterable(y))
-    distinct = np.array(list(dict.fromkeys(flat.tolist())), dtype=object)
+    y = label_lists("y", y, lengths)
+    flat = list(chain.from_iterable(y))
+    distinct = _distinct(flat, y)
     classes, places = _sorted(distinct)
     where = dict(zip(distinct.tolist(), places.tolist(), strict=True))
-    return np.fromiter(map(where.__getitem__, flat), np.int64, flat.size), classes
+    return np.fromiter(map(where.__getitem__, flat), np.int64, len(flat)), classes
 
 
-def _check_lengths(found, expected):
+def label_lists(name, y, lengths) -> list:
+    """One list of labels for each sequence of that length; an error names the first that is none."""
+    if isinstance(y, Tokens):
+        return label_lists(name, cut(np.array(y.column(0), dtype=object), y.starts), lengths)
+    require_list(name, y, "a list with the labels of each sequence")
+    y = list(y)
+    for k, labels in enumerate(y):
+        if not is_list(labels):
+            found = "a string" if isinstance(labels, str) else describe(labels)
+            raise ValueError(f"{name}[{k}] is {found}, expected a list with the label of each token")
+    _check_lengths([len(labels) for labels in y], lengths, name)
+    return y
+
+
+def _distinct(flat, y):
+    """The labels in the order first seen; an error names the first that is none."""
+    try:
+        labels = list(dict.fromkeys(flat))
+        if not any(label is None or label != label for label in labels):
+            return np.fromiter(labels, object, len(labels))
+    except TypeError:  # a list cannot be looked up
+        pass
+    for k, some in enumerate(y):
+        for t, label in enumerate(some):
+            if label is None or isinstance(label, list | dict | set | np.ndarray) or label != label:
+                found = "NaN" if isinstance(label, float) else describe(label)
+                raise ValueError(f"y[{k}][{t}] is {found}, which is no label; use strings or numbers")
+    raise ValueError("y holds labels that cannot be looked up; use strings or numbers")
+
+
+def _check_lengths(found, expected, name="y"):
     if len(found) != len(expected):
-        raise ValueError(f"X has {len(expected)} sequences but y has {len(found)}; they must match")
+        raise ValueError(
+            f"X{name[1:]} has {len(expected)} sequences but {name} has {len(found)}; they must match"
+        )
     wrong = np.flatnonzero(np.asarray(found, dtype=np.int64) != expected)
     if wrong.size:
         k = int(wrong[0])
-        raise ValueError(f"sequence {k} has {expected[k]} tokens but {found[k]} labels in y")
+        raise ValueError(f"sequence {k} has {expected[k]} tokens but {found[k]} labels in {name}")
 
 
 def check_sequence_weights(weight, n) -> np.ndarray | None:
     """(n,) how much each sequence counts."""
     if weight is None:
         return None
-    weight = np.asarray(weight, dtype=np.float64)
+    weight = as_numbers("sample_weight", weight)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n},), one for each sequence")
     return weight
@@ -79,7 +122,8 @@ def join_token_weights(weights, starts) -> np.ndarray | None:
     """(N,) the numbers of all sequences, one after the other."""
     if weights is None:
         return None
-    weights = [np.asarray(numbers, dtype=np.float64) for numbers in weights]
+    require_list("token_weight", weights, "a list with the numbers of each sequence")
+    weights = [as_numbers(f"token_weight[{k}]", numbers) for k, numbers in enumerate(weights)]
     lengths = np.diff(starts.astype(np.int64))
     if len(weights) != lengths.size:
         raise ValueError(
@@ -122,12 +166,12 @@ def banned_pairs(pairs, classes) -> np.ndarray | None:
         return None
     banned = np.zeros((classes.size, classes.size), bool)
     where = {label: k for k, label in enumerate(classes.tolist())}
+    require_list("banned", pairs, "a list of pairs (label, label that must not follow)")
     for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2:
+        if not is_list(pair) or len(pair) != 2:
             raise ValueError(f"banned holds {pair!r}, expected pairs (label, label that must not follow)")
         for label in pair:
-            if label not in where:
-                raise ValueError(f"banned names the label {label!r}, which the model does not know")
+            _require_known(label, where, "banned")
         banned[where[pair[0]], where[pair[1]]] = True
     return banned
 
@@ -137,6 +181,8 @@ def allowed_labels(allowed, starts, classes) -> np.ndarray:
     if allowed is None:
         return NONE
     starts, K = starts.astype(np.int64), classes.size
+    require_list("allowed", allowed, "for each sequence None or a list")
+    allowed = list(allowed)
     if len(allowed) != starts.size - 1:
         raise ValueError(
             f"allowed has {len(allowed)} entries for {starts.size - 1} sequences; they must match"
@@ -146,6 +192,9 @@ def allowed_labels(allowed, starts, classes) -> np.ndarray:
     for i, choices in enumerate(allowed):
         if choices is None:
             continue
+        if not is_list(choices):
+            found = describe(choices)
+            raise ValueError(f"allowed[{i}] is {found}, expected None or a list with an entry for each token")
         if len(choices) != starts[i + 1] - starts[i]:
             tokens = starts[i + 1] - starts[i]
             raise ValueError(f"allowed[{i}] has {len(choices)} entries for {tokens} tokens; they must match")
@@ -155,13 +204,21 @@ def allowed_labels(allowed, starts, classes) -> np.ndarray:
     return mask.ravel()
 
 
+def _require_known(label, where, name):
+    try:
+        known = label in where
+    except TypeError:  # a list cannot be looked up
+        known = False
+    if not known:
+        raise ValueError(f"{name} names the label {label!r}, which the model does not know")
+
+
 def _allow(row, choice, where, name):
     """Set row to 1 at the labels of the choice, 0 elsewhere."""
     labels = choice if isinstance(choice, list | tuple | set | frozenset) else [choice]
     row[:] = 0
     for label in labels:
-        if label not in where:
-            raise ValueError(f"{name} names the label {label!r}, which the model does not know")
+        _require_known(label, where, name)
         row[where[label]] = 1
     if not row.any():
         raise ValueError(f"{name} is empty: it leaves no label")

@@ -11,6 +11,7 @@ from fenchel.estimators.base import Trained, classes_from_facts, classes_to_fact
 from fenchel.estimators.beam import Local, make_beam, search_all
 from fenchel.estimators.encoded import as_labels, listed
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.estimators.settings import check_count, check_settings, check_whole
 from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.solvers.base import Start
@@ -113,8 +114,7 @@ class MaxEntTagger(Trained):
 
     def _prepare(self, X, y):
         """The problem, its features and tags, and the tags (frequent words, K) that each word had."""
-        for name in ("beam", "rare", "min_count"):
-            _require_positive(name, getattr(self, name))
+        check_settings(self)
         sentences, tags = read_tagged(X, y)
         text, tagged = _number("X", sentences), _number("y", tags)
         if text.word.size == 0:
@@ -155,7 +155,7 @@ class MaxEntTagger(Trained):
 
         The search is by a beam of at least k; there are fewer where a sentence has fewer sequences.
         """
-        _require_positive("k", k)
+        check_count("k", k)
         starts, tags, log_p = self._search(X, k)
         return [
             [(tags[r][a:b], p) for r, p in enumerate(of) if p > -np.inf]
@@ -165,7 +165,7 @@ class MaxEntTagger(Trained):
     def _search(self, X, best):
         """Where sentences start, the tags of all words for each rank, and log_p (sentences, best)."""
         check_is_fitted(self)
-        _require_positive("beam", self.beam)
+        check_count("beam", self.beam)
         tokens = self.features_.tokens(_number("X", read_sentences("X", X)))
         longest = int(np.diff(tokens.starts).max(initial=1))
         beam = make_beam(max(longest, 1), self.classes_.size, max(self.beam, best))
@@ -198,6 +198,7 @@ class MaxEntTagger(Trained):
         words : one sentence;  position : of the word, from 0
         """
         tags = self.predict([words])[0]
+        check_whole("position", position)
         if not -len(tags) <= position < len(tags):
             raise ValueError(f"position {position} is outside of the sentence, which has {len(tags)} words")
         text, t, classes = number_words([list(words)]), position % len(tags), self.classes_.tolist()
@@ -214,6 +215,7 @@ class MaxEntTagger(Trained):
     def top_features(self, n=10, label=None) -> list[FeatureWeight]:
         """The n heaviest weights, of one tag or of all, as (feature, label, weight), the heaviest first."""
         check_is_fitted(self)
+        check_whole("n", n)
         labels, weights = self.classes_.tolist(), self.coef_
         if label is not None:
             if label not in labels:
@@ -333,8 +335,3 @@ def _places(new: list, old: list) -> np.ndarray:
     """(new,) where each name stands among the old ones, or −1."""
     place = {name: k for k, name in enumerate(old)}
     return np.array([place.get(name, -1) for name in new], dtype=np.int64)
-
-
-def _require_positive(name, value):
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1")

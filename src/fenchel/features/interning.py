@@ -9,7 +9,8 @@ and the attribute's number + 1: the hash proposes, the comparison of keys decide
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from fenchel._cache import njit
 
 ABSENT = np.uint32(0xFFFFFFFF)  # no such value, no such attribute
 FROM_TOKEN, FROM_FIRST, FROM_LAST = np.uint64(0), np.uint64(1), np.uint64(2)

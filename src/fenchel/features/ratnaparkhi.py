@@ -16,8 +16,8 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._sparse import Rows
 from fenchel.features.vocabulary import Vocabulary
 

@@ -169,7 +169,7 @@ class NumberedAttributes:
         return self._stack(X)
 
     def _stack(self, X):
-        matrices = [x.tocsr() if sp.issparse(x) else np.asarray(x, dtype=np.float64) for x in X]
+        matrices = [_as_matrix(number, x) for number, x in enumerate(X)]
         for number, x in enumerate(matrices):
             if x.ndim != 2:
                 raise ValueError(f"sequence {number} has {x.ndim} dimensions, expected 2: one row per token")
@@ -196,6 +196,15 @@ class NumberedAttributes:
     @classmethod
     def from_file(cls, facts, arrays):
         return cls(int(facts["columns"]))
+
+
+def _as_matrix(number, x):
+    try:
+        return x.tocsr() if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"sequence {number} holds something else than numbers, but the first sequence is an array of them"
+        ) from None
 
 
 SOURCES = {source.kind: source for source in (NamedAttributes, TemplateAttributes, NumberedAttributes)}

@@ -4,7 +4,8 @@ Nothing here tests for the end of the array: the text must end in a byte that is
 """
 
 import numpy as np
-from numba import njit
+
+from fenchel._cache import njit
 
 _ZERO, _PLUS, _MINUS, _DOT, _E = ord("0"), ord("+"), ord("-"), ord("."), ord("e")
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from itertools import count
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.features.tokens import Tokens
 from fenchel.io._text import check_text, lines_of, open_text
 from fenchel.io.errors import DataError

@@ -1,10 +1,13 @@
 """Opening files for every format: gzip by name, "-" for standard streams, and never a half-written file."""
 
+import errno
 import gzip
 import os
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+
+FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}  # a full disk, a limit, a quota
 
 
 def open_input(path):
@@ -21,7 +24,7 @@ def open_output(path):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(os.path.realpath(path))  # a link stays a link
+    given, path = path, Path(os.path.realpath(path))  # a link stays a link
     if path.exists() and not path.is_file():  # a pipe or /dev/null must not be replaced by a file
         temporary = path
     else:
@@ -31,10 +34,30 @@ def open_output(path):
             yield stream
         if temporary != path:
             os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
+    except BaseException as error:  # Ctrl-C too
         if temporary != path:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and _is_about(error, temporary):
+            raise type(error)(error.errno, _reason(error, given, path), os.fspath(given)) from error
         raise
+
+
+def _is_about(error, path) -> bool:
+    """Whether an error is of writing this file; one that names no file is, if only writing can end so."""
+    if error.filename is None:
+        return error.errno in FULL
+    return os.fspath(error.filename) == os.fspath(path)
+
+
+def _reason(error, given, path) -> str:
+    """What is wrong with the path that the user gave, and not with a temporary file beside it."""
+    folder = path.parent if os.path.islink(given) else Path(given).parent
+    if isinstance(error, FileNotFoundError | NotADirectoryError) and not folder.is_dir():
+        return f"there is no folder {folder}"
+    if isinstance(error, PermissionError) and not path.exists():
+        return f"permission denied in the folder {folder}"
+    return error.strerror
 
 
 def _compressed(file, path):

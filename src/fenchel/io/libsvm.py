@@ -11,9 +11,9 @@ import zlib
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from fenchel._cache import njit
 from fenchel.io._numbers import MANY, scan_digits, scan_number
 from fenchel.io.errors import DataError
 from fenchel.io.files import open_input, open_output

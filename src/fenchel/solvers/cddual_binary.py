@@ -12,8 +12,8 @@ from enum import IntEnum
 from math import exp, log
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY, xlogx
 from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot
 

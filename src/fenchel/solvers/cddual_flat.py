@@ -10,8 +10,8 @@ and with the hinge loss the same without the logarithms, and with the cost added
 from math import log
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY
 from fenchel.solvers.cddual_binary import solve_pair
 from fenchel.structures import base

@@ -14,8 +14,8 @@ zero in W and mu. Logarithms of mu are kept, so that no step takes more than one
 from math import exp, log, log1p
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 from fenchel._math import REORDER, TINY
 from fenchel._sparse import prefetch, prefetch_row

@@ -5,8 +5,8 @@ from math import exp, expm1, log, log1p
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 
 BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import exp, expm1
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.structures import base

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState

@@ -15,8 +15,8 @@ from μ alone.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._lanes import load, spread, store, zeros
 from fenchel._sparse import prefetch
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals, padded

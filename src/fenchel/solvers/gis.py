@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel._math import solve_exponential
 from fenchel.solvers.base import BatchSolver, evaluate
 

@@ -5,9 +5,9 @@ from math import exp, log
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel.solvers.base import BatchSolver, evaluate
 from fenchel.solvers.columns import FARTHEST
 from fenchel.solvers.gis import require_nonnegative, require_seen

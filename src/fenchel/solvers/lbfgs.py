@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.solvers.pairs import Pairs

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._memory import require_memory
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.workingsets import WorkingSets, solve_simplex

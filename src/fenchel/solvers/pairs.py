@@ -9,8 +9,8 @@ weights, where memory is what takes the time, that is half the traffic.
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 
 CHUNK = 1024  # numbers of a vector that stay in the first cache while those of the memory pass by

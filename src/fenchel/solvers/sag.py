@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sampling
+from fenchel._cache import njit
 from fenchel.design import TAIL
 from fenchel.solvers.base import State
 from fenchel.structures import base

@@ -5,8 +5,8 @@ from math import exp
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import solve_exponential
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 from fenchel.solvers.gis import require_nonnegative, require_seen

@@ -9,9 +9,9 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sampling
+from fenchel._cache import njit
 from fenchel._math import TINY
 from fenchel.certificates import joined
 from fenchel.losses import block_gap, oracle

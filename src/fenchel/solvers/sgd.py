@@ -5,8 +5,8 @@ from math import isfinite
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.certificates import joined
 from fenchel.losses import oracle
 from fenchel.solvers.base import State

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
+from fenchel._cache import njit
 from fenchel.curvature import solve_positive
 from fenchel.solvers.base import BatchSolver, BatchState, backtrack, evaluate
 from fenchel.solvers.gis import largest_row_sum, require_nonnegative, require_seen, scaled_update

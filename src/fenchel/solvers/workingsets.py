@@ -9,8 +9,8 @@ that list; `outputsets.py` has those of outputs too many to list.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.solvers.base import State
 from fenchel.solvers.cddual_flat import optimise_hinge, put_block
 from fenchel.structures import base

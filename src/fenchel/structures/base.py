@@ -14,9 +14,9 @@ import functools
 import inspect
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from fenchel._cache import njit
 from fenchel._math import REORDER, ordered
 
 

@@ -15,8 +15,8 @@ each edge has its own table: the chain is `unrolled`.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.structures import base, chain_weights
 from fenchel.structures.chain_parts import ChainBlocks, Distinct
 

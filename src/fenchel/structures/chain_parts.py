@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.structures import base, lattice, lattice_covariance, lattice_entropy
 

@@ -5,8 +5,8 @@ squared (‖A_iᵀδ‖²) are gathered by its distinct columns first, in a buff
 """
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.structures import base
 from fenchel.structures.chain_parts import ChainBlocks, target, tokens

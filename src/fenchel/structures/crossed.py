@@ -5,8 +5,8 @@ distribution over several (soft labels, merged contexts).
 """
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import TINY, ordered
 from fenchel.structures import base
 from fenchel.structures.flat import CrossedBlocks, settle, softmax

@@ -4,9 +4,9 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel.structures import lattice
 from fenchel.structures.chain_weights import gather
 

@@ -9,9 +9,9 @@ from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel._math import TINY, kl_term, xlogx
 from fenchel.structures import base
 

@@ -11,8 +11,8 @@ of score −∞ cannot be. Where no sequence is left, log Z is −∞.
 from math import exp, inf, log, log1p
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._math import REORDER
 
 SPAN = 600.0  # scores of one step that lie closer than this cannot underflow when scaled

@@ -1,8 +1,8 @@
 """How the marginals of a sequence change with its scores: second derivatives of log Z along a direction."""
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel.structures.lattice import forward_backward
 
 

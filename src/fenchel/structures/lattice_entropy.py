@@ -8,8 +8,8 @@ log_lanes.
 from math import log
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._lanes import larger, load, log_lanes, spread, total, zeros
 from fenchel._math import TINY
 

@@ -12,8 +12,8 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fenchel._cache import njit
 from fenchel._lanes import exp_lanes, least, load, smaller, spread, store, total, zeros
 from fenchel.structures import lattice
 

@@ -1,0 +1,156 @@
+"""Where compiled kernels are kept: Numba's places, where they can be written and trusted; else nowhere.
+
+Numba takes the first that can be written of NUMBA_CACHE_DIR, the __pycache__ beside the source and the user's
+cache folder. It dies where there is none, where the disk fills up, and where a file was cut short. Kernels of
+this package are then loaded from where they were compiled before the folder was closed, or compiled for this
+process only.
+
+Every module with kernels takes its `njit` from here. Nothing of Numba's is changed for others.
+"""
+
+import os
+import stat
+import warnings
+from contextlib import suppress
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numba
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+    NullCache,
+    UserProvidedCacheLocator,
+)
+
+from fenchel import __version__
+
+PACKAGE = Path(__file__).resolve().parent
+NOWHERE = "no folder for it can be written"
+_told = []
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of one kernel; a file that cannot be read or written costs a compilation, not the fit."""
+
+    def __init__(self, kernel):
+        super().__init__(kernel)
+        # Numba sees an edit of the kernel's own file only; its helpers come in other files of a new version.
+        self._cache_file._source_stamp = self._cache_file._source_stamp, __version__
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of what was cut short by a full disk or a crash, pickle can make anything
+            self._forget()
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            self._forget()
+            tell_once(f"{self.cache_path}: {error.strerror or error}")
+
+    def _forget(self):
+        """Remove the index: it may be damaged, or name a file that holds the kernel of an older source."""
+        with suppress(OSError):
+            os.unlink(self._cache_file._index_path)
+
+
+class _Existing:
+    """A place that need not be written: code that was compiled there beforehand is loaded."""
+
+    def ensure_cache_path(self):
+        if not os.path.isdir(self.get_cache_path()):
+            raise FileNotFoundError(self.get_cache_path())
+
+
+class _ExistingGiven(_Existing, UserProvidedCacheLocator):
+    pass
+
+
+class _ExistingInTree(_Existing, InTreeCacheLocator):
+    pass
+
+
+class _ReadOnlyPlaces(CompileResultCacheImpl):
+    _locator_classes = (_ExistingGiven, _ExistingInTree)
+
+
+class ReadOnlyCache(KernelCache):
+    """The cache of one kernel in an image or an install that was used before it was closed."""
+
+    _impl_class = _ReadOnlyPlaces
+
+    def save_overload(self, sig, data):
+        tell_once(NOWHERE)
+
+
+def njit(function=None, *, cache=False, **options):
+    """`numba.njit` for kernels of this package: kept, with cache=True, where `cache_for` finds a place."""
+    if function is None:
+        return partial(njit, cache=cache, **options)
+    kernel = numba.njit(**options)(function)
+    if cache:
+        kernel._cache = cache_for(function)  # what numba.njit(cache=True) does, with its own cache
+    return kernel
+
+
+def cache_for(function):
+    """The cache of a kernel."""
+    kept = _first_place(function)
+    trouble = why_not_trusted(kept.cache_path) if kept else NOWHERE
+    if not trouble:
+        return kept
+    tell_once(trouble)
+    return NullCache()
+
+
+def _first_place(kernel):
+    """Its cache in the first folder that can be written, or else exists; None where there is none."""
+    for kind in (KernelCache, ReadOnlyCache):
+        try:
+            return kind(kernel)
+        except RuntimeError as error:
+            if "no locator" not in str(error):
+                raise
+    return None
+
+
+@lru_cache
+def why_not_trusted(folder: str) -> str:
+    """Why machine code in this folder may be somebody else's; empty where it is not.
+
+    Somebody else is who is neither the user, nor root, nor the owner of this package. Folders above may be
+    theirs, but not open to everybody, unless sticky as /tmp is. Groups are the administrator's choice. The
+    package's own folder is as trusted as its source. Where the system knows no owners nothing can be said.
+    """
+    path = Path(folder).resolve()
+    if PACKAGE in path.parents or not hasattr(os, "getuid"):
+        return ""
+    friends = {0, os.getuid(), PACKAGE.stat().st_uid}
+    for place in (path, *path.parents):
+        try:
+            found = place.stat()
+        except OSError as error:
+            return f"{place}: {error.strerror}"
+        if place in (path, path.parent) and found.st_uid not in friends:
+            return f"{place} belongs to another user"
+        if found.st_mode & stat.S_IWOTH and (place == path or not found.st_mode & stat.S_ISVTX):
+            return f"{place} can be written by everybody"
+    return ""
+
+
+def tell_once(reason: str) -> None:
+    """Warn that every process will compile anew, and how to end that; of its kernels only for the first."""
+    if _told:
+        return
+    _told.append(reason)
+    warnings.warn(
+        f"fenchel cannot keep its compiled code ({reason}), so each new process compiles again, which takes "
+        f"seconds to a minute; set NUMBA_CACHE_DIR to a folder that you alone can write",
+        RuntimeWarning,
+        stacklevel=1,
+    )

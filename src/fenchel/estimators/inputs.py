@@ -1,0 +1,41 @@
+"""What a user may give in the place of a list, and the sentence for one who gave something else."""
+
+import numpy as np
+import scipy.sparse as sp
+
+_NO_LISTS = (str, bytes, dict, set, frozenset)
+
+
+def describe(value) -> str:
+    """None, the string 'ab', of type int: what comes after "y is"."""
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return f"the string {value if len(value) < 40 else value[:37] + '...'!r}"
+    return f"of type {type(value).__name__}"
+
+
+def is_list(value) -> bool:
+    """Whether it has a length and is gone through in order: a list, a tuple, an array, a Series."""
+    if isinstance(value, _NO_LISTS) or getattr(value, "shape", None) == () or sp.issparse(value):
+        return False
+    return hasattr(value, "__len__") and hasattr(value, "__iter__") and not hasattr(value, "columns")
+
+
+def require_list(name: str, value, expected: str) -> None:
+    """TypeError that names a value which cannot be gone through as a list; a generator can."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table of pandas: a loop gives its columns
+        raise TypeError(
+            f"{name} is a DataFrame, expected {expected}; {name}.to_dict('records') makes dicts of its rows"
+        )
+    if isinstance(value, _NO_LISTS) or getattr(value, "shape", None) == () or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name} is {describe(value)}, expected {expected}")
+
+
+def as_numbers(name: str, values) -> np.ndarray:
+    """The values as an array of float64; ValueError that names what they are of."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = "holds something else than numbers" if is_list(values) else f"is {describe(values)}"
+        raise ValueError(f"{name} {found}, expected a list of numbers") from None
