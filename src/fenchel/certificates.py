@@ -80,9 +80,8 @@ def reach(extent: Extent, w, b) -> float:
     Of Σ_j max|x_j| · max_k |w_jk|, which is little where columns have scales of their own, and
     max ‖x‖ · ‖w‖, which is little where rows are sparse, the less.
     """
-    by_columns, square, rest = _sizes(extent.peaks, extent.outputs, w)
-    edges = extent.edge_norm * sqrt(rest)
-    return min(by_columns, extent.norm * sqrt(square)) + edges + float(np.max(np.abs(b)))
+    by_columns, norm, rest = _sizes(extent.peaks, extent.outputs, w)
+    return min(by_columns, extent.norm * norm) + extent.edge_norm * rest + float(np.max(np.abs(b)))
 
 
 def score_rounding(extent: Extent, w, b, primal: float, gap: float, moved: float) -> float:
@@ -111,15 +110,21 @@ def _extent(rows: Rows):
 
 @njit(cache=True, nogil=True)
 def _sizes(peaks, outputs, w):
-    """Σ_j peaks_j · max_k |w_jk|, Σ w² of the weights of columns, and of those behind them."""
-    by_columns, square, rest = 0.0, 0.0, 0.0
-    size = np.uint64(outputs)
+    """Σ_j peaks_j · max_k |w_jk|, ‖w‖ of the weights of columns, and of those behind them."""
+    by_columns, columns = 0.0, np.uint64(peaks.size) * np.uint64(outputs)
     for j in range(np.uint64(peaks.size)):
         top = 0.0
-        for k in range(j * size, (j + np.uint64(1)) * size):
+        for k in range(j * np.uint64(outputs), (j + np.uint64(1)) * np.uint64(outputs)):
             top = max(top, abs(w[k]))
-            square += w[k] * w[k]
         by_columns += peaks[j] * top
-    for k in range(np.uint64(peaks.size) * size, np.uint64(w.size)):
-        rest += w[k] * w[k]
-    return by_columns, square, rest
+    return by_columns, _norm(w[:columns]), _norm(w[columns:])
+
+
+@njit(cache=True, nogil=True)
+def _norm(w):
+    """‖w‖, and the largest |w| where the squares are lost to underflow."""
+    square, top = 0.0, 0.0
+    for j in range(w.size):
+        square += w[j] * w[j]
+        top = max(top, abs(w[j]))
+    return max(np.sqrt(square), top)

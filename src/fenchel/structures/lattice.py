@@ -228,7 +228,7 @@ def log_forward_backward(T, K, s, stride, banned, mu, levels):
         return
     for t in range(T - 2, -1, -1):
         _log_retreat(t, K, s, T * K + t * stride, banned, beta)
-    _log_marginals(T, K, s, stride, banned, alpha, beta, mu)
+    _log_marginals(T, K, s, stride, banned, beta, mu)
 
 
 @njit(cache=True, nogil=True)
@@ -262,25 +262,34 @@ def _log_retreat(t, K, s, edge, banned, beta):
 
 
 @njit(cache=True, nogil=True)
-def _log_marginals(T, K, s, stride, banned, alpha, beta, mu):
-    """Nodes and edges, those of each position a softmax of their own: no level lies far off; mu written."""
-    logs = np.empty(K * K)
-    for t in range(T):
-        for k in range(K):
-            logs[k] = alpha[t, k] + beta[t, k]
-        _add_shares(K, logs, mu, t * K)
+def _log_marginals(T, K, s, stride, banned, beta, mu):
+    """From left to right: each edge is its node times the probability to go on so; mu written.
+
+    Nodes are then the sums of their edges to the last digit, whatever rounding has made of the scores: with
+    scores of 1e12 nodes and edges found apart would be marginals of no distribution.
+    """
+    logs = np.empty(K)
+    for k in range(K):
+        logs[k] = s[k] + beta[0, k]
+    _exponentiate_shares(K, logs)
+    for k in range(K):
+        mu[k] = logs[k]
+    for t in range(1, T):
         edge = T * K + (t - 1) * stride
-        for a in range(K if t > 0 else 0):
-            for b in range(K):
-                pair = alpha[t - 1, a] + _edge_score(K, s, edge, banned, a, b)
-                logs[a * K + b] = pair + (s[t * K + b] + beta[t, b])
-        if t > 0:
-            _add_shares(K * K, logs, mu, edge)
+        for a in range(K):
+            before = mu[(t - 1) * K + a]
+            if before > 0.0:
+                for b in range(K):
+                    logs[b] = _edge_score(K, s, edge, banned, a, b) + (s[t * K + b] + beta[t, b])
+                _exponentiate_shares(K, logs)
+                for b in range(K):
+                    mu[edge + a * K + b] += before * logs[b]
+                    mu[t * K + b] += before * logs[b]
 
 
 @njit(cache=True, nogil=True)
-def _add_shares(size, logs, mu, at):
-    """mu[at + j] += e^logs[j] / Σ e^logs; mu and logs written."""
+def _exponentiate_shares(size, logs):
+    """logs[j] ← e^logs[j] / Σ e^logs; written."""
     top, total = -inf, 0.0
     for j in range(size):
         top = max(top, logs[j])
@@ -288,7 +297,7 @@ def _add_shares(size, logs, mu, at):
         logs[j] = exp(logs[j] - top) if logs[j] > -inf else 0.0
         total += logs[j]
     for j in range(size):
-        mu[at + j] += logs[j] / total if total > 0.0 else 0.0
+        logs[j] = logs[j] / total if total > 0.0 else 0.0
 
 
 # ---- best sequences
