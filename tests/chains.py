@@ -211,5 +211,5 @@ def assert_certified(result, best, accuracy=1e-11):
         primal = min(primal, row.primal)
         assert primal >= best - rounding
         assert primal - best <= row.gap + rounding
-    assert result.certificate.primal == primal
+    assert result.certificate.primal <= primal  # less where w = 0 is better than all of them
     assert result.certificate.dual <= best + rounding

@@ -222,7 +222,9 @@ def test_who_owns_it_decides(tmp_path, monkeypatch):
 # ---- every kernel is kept so
 
 
-@pytest.mark.parametrize("path", PACKAGE.rglob("*.py"), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
 def test_a_module_takes_its_njit_from_the_cache(path):
     taken = [
         alias.name

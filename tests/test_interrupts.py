@@ -14,7 +14,7 @@ PACKAGE = str(Path(fenchel.__file__).parent / "solvers")
 
 
 class InterruptAt:
-    """Raises KeyboardInterrupt at the k-th line that the solvers run once a problem is under way."""
+    """Raises KeyboardInterrupt at the k-th line that the solvers run once a run is under way."""
 
     def __init__(self, k):
         self.left = k
@@ -27,16 +27,16 @@ class InterruptAt:
         sys.settrace(None)
 
     def call(self, frame, event, argument):
-        inside = frame.f_code.co_filename.startswith(PACKAGE) and not self._beginning(frame)
+        inside = frame.f_code.co_filename.startswith(PACKAGE) and self._under_way(frame)
         return self.line if inside else None
 
-    def _beginning(self, frame):
-        """Whether the solver is still being set up, when there is nothing to return yet."""
+    def _under_way(self, frame):
+        """Whether the solver makes a step or is measured: before there is nothing to return, after it is."""
         while frame is not None and frame.f_code.co_name != "to_the_end":
-            if frame.f_code.co_name == "init":
-                return True
+            if frame.f_code.co_name in {"init", "_result"}:
+                return False
             frame = frame.f_back
-        return frame is None
+        return frame is not None
 
     def line(self, frame, event, argument):
         if event == "line":

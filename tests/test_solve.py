@@ -122,7 +122,7 @@ def test_an_interrupt_in_a_callback_returns_the_best_model(solver, row):
     result = solve(CASE.problem(), solver, tol=1e-12, check_every=1, callbacks=[press])
     assert result.status is Status.INTERRUPTED and interrupted
     check(result.certificate)
-    assert result.certificate.primal == min(result.trace.column("primal"))
+    assert result.certificate.primal <= min(result.trace.column("primal"))
     assert result.certificate.primal == pytest.approx(CASE.dense().primal(result.w, result.b), rel=1e-12)
     assert str(result.certificate).startswith("interrupted: objective")
 

@@ -64,7 +64,7 @@ def assert_certified(result, dense, best):
         assert primal - best <= row.gap + rounding
     certificate = result.certificate
     assert certificate.primal == pytest.approx(dense.primal(result.w, result.b), rel=1e-9, abs=1e-14)
-    assert certificate.primal == primal
+    assert certificate.primal <= primal  # less where w = 0 is better than all of them
     assert certificate.dual <= best + rounding
     assert certificate.primal - best <= certificate.gap + rounding
 

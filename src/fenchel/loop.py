@@ -18,6 +18,7 @@ from fenchel.trace import Certificate, Meter, Row, Status, Trace
 
 # Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart.
 FIRST_CHECK, FARTHER = 10.0, 1.3
+SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 # Where `choose` takes dual coordinate descent: at most this share of non-zeros, or this curvature times it.
 SPARSE, EASY = 0.1, 200.0
 
@@ -332,13 +333,23 @@ class _Run:
             return Status.STALLED
         return self._limit(state)
 
+    def _shrunk(self, w) -> Point:
+        """The model drawn towards w = 0 until it is better than that; w = 0 where no part of it is."""
+        zero = self.problem.bare_point(np.zeros(self.problem.dim))
+        for _ in range(SHRINKS if np.isfinite(w).all() else 0):
+            w = 0.25 * w
+            point = self.problem.bare_point(w)
+            if point.primal < zero.primal:
+                return point
+        return zero
+
     @property
     def _worse_than_zero(self) -> bool:
         """Whether w = 0 is better than all that was seen (nan counts as worse than anything)."""
         return not self.best.primal <= self.problem.value_at_zero * (1.0 + 1e-12)
 
     def _converged(self, point) -> bool:
-        if not isfinite(self.best.primal) or self._worse_than_zero:
+        if not isfinite(self.best.primal):
             return False
         if self.problem.regularised:
             return self.gap <= self.stop.tol * self.best.primal
@@ -348,9 +359,7 @@ class _Run:
 
     def _result(self, state, status) -> Result:
         if self._worse_than_zero:
-            w = np.zeros(self.problem.dim)
-            primal, b = self.problem.value_at(w)
-            self.best = Point(w, b, primal, nan, inf)
+            self.best = self._shrunk(self.best.w)
         best, last, mu = self.best, self.trace[-1], state.dual_variables
         certificate = Certificate(
             primal=best.primal,

@@ -41,6 +41,7 @@ class Trained(BaseEstimator):
         callbacks = list(self.callbacks or ())
         if self.verbose:
             callbacks.append(print_last_row)
+        self._refits = getattr(self, "_refits", 0) + 1 if start is not None else 0
         result = solve(
             problem,
             self._solver(problem),
@@ -69,13 +70,16 @@ class Trained(BaseEstimator):
         return mu if same and np.array_equal(starts, problem.examples.starts) else None
 
     def _solver(self, problem):
-        """The solver object; random_state becomes its seed, unless the user made the solver."""
-        if not isinstance(self.solver, str):
-            return self.solver
+        """The solver object; random_state becomes its seed, unless the user made the solver.
+
+        Each fit that goes on from the last draws other numbers: the same would leave out the same examples.
+        """
         solver, seed = as_solver(self.solver, problem), self.random_state
-        if seed is not None and not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(2**31)
-        return solver if seed is None else seeded(solver, int(seed))
+        if isinstance(self.solver, str) and seed is not None:
+            if not isinstance(seed, (int, np.integer)):
+                seed = check_random_state(seed).randint(2**31)
+            solver = seeded(solver, int(seed))
+        return seeded(solver, solver.seed + self._refits) if hasattr(solver, "seed") else solver
 
     def _warn(self, result):
         if result.status is Status.CONVERGED:
