@@ -27,7 +27,11 @@ def main():
         return
     of_kind = (seed for seed in count(arguments.seed) if kind_of(seed) in arguments.kinds)
     seeds = list(islice(of_kind, arguments.problems or 1000))
-    reports = list(_each(partial(report_of, solvers=arguments.solvers), seeds, arguments))
+    reports = []
+    for report in _each(partial(report_of, solvers=arguments.solvers), seeds, arguments):
+        reports.append(report)
+        for what, solver, text in report.violations:  # at once: a long campaign may be cut short
+            print(f"seed {report.seed}: {what}: {report.kind} {solver}: {text}", file=sys.stderr)
     print(tables.summary(reports, arguments.show))
     sys.exit(any(report.violations for report in reports))
 

@@ -1,10 +1,12 @@
 """How often a solver does not reach 1e-3 in 1,000 passes from a cold start, where C·scale² ≤ 1e3."""
 
+from math import inf
+
 import numpy as np
 
-from fenchel import solve
 from fenchel.solvers import SOLVERS, make, solver_class
 
+from .attempts import Run, attempt
 from .draws import draw
 
 SEEDS = 1000
@@ -36,9 +38,11 @@ def _row(rng, name, loss):
             continue
         if not drawn.tame or not solver_class(name).needs <= drawn.problem.offers:
             continue
-        try:
-            result = solve(drawn.problem, make(name), tol=1e-3, max_passes=1000.0, max_seconds=60.0)
-        except ValueError:  # features ≥ 0 are wanted
-            continue
-        yield name, loss, drawn.kind, result.status.name, float(result.certificate.relative_gap)
-        return
+        run = attempt(Run(name, 1e-3, ""), drawn.problem, make(name), tol=1e-3, max_passes=1000.0)
+        if run.result is not None:
+            certificate = run.result.certificate
+            yield name, loss, drawn.kind, certificate.status.name, float(certificate.relative_gap)
+            return
+        if not isinstance(run.error, ValueError):  # else features ≥ 0 are wanted
+            yield name, loss, drawn.kind, type(run.error).__name__, inf
+            return
