@@ -27,6 +27,8 @@ class Run:
 
 def attempt(run, problem, solver, interrupt=None, **given) -> Run:
     """Solve, and keep what came of it."""
+    if interrupt is not None:  # compile first: under a trace function that takes many times as long
+        keep(Run(run.solver, run.tol, ""), partial(solve, problem, solver, max_passes=3.0))
     return keep(run, partial(solve, problem, solver, max_seconds=SECONDS, **given), interrupt)
 
 
