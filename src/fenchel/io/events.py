@@ -5,15 +5,13 @@ between them (those of ASCII: a no-break space is part of a name), and empty lin
 decimal and finite: "nan" and "inf" are none, nor is "1f".
 """
 
-import codecs
-import gzip
 import math
 import re
-import zlib
 from typing import NamedTuple
 
-from fenchel.io.errors import DataError
-from fenchel.io.files import open_input
+from fenchel.errors import DataError
+from fenchel.io._text import lines_of, open_text
+from fenchel.io.files import source_name
 
 _DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(_DECIMAL)
@@ -64,7 +62,7 @@ def read_opennlp(path, real_values=True):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
     real_values : bool
         Whether `name=1.5` is the feature "name" of value 1.5, split at the last `=`.  A context that does not
         end so is a name, of value 1.  Set it to False where digits are text, as in `word=1984`.
@@ -109,7 +107,7 @@ def read_megam(path, explicit=False, values=False, section="train"):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
     explicit : bool
         Whether each class has features of its own, after a `#` for each class (megam -explicit); the class
         field is then the place of the right one, from 0.
@@ -238,7 +236,7 @@ def read_tadm(path):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
 
     Yields
     ------
@@ -316,15 +314,10 @@ def _parse_candidate(where, fields):
 
 def _lines(path):
     """Yield ((source, line number), fields) of every line that is not blank."""
-    source = _source(path)
-    try:
-        with open_input(path) as stream:
-            for number, line in enumerate(stream, 1):
-                words = line.removeprefix(codecs.BOM_UTF8).split() if number == 1 else line.split()
-                if words:
-                    yield (source, number), _decode(source, number, words)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(source, None, f"not a whole gzip file ({error})") from error
+    with open_text(path) as (stream, source):
+        for number, line in lines_of(stream):
+            if words := line.split():
+                yield (source, number), _decode(source, number, words)
 
 
 def _decode(source, number, words):
@@ -344,11 +337,7 @@ def _some(events, path, otherwise="no events found"):
         empty = False
         yield event
     if empty:
-        raise DataError(_source(path), None, otherwise)
-
-
-def _source(path):
-    return "<stdin>" if str(path) == "-" else str(path)
+        raise DataError(source_name(path), None, otherwise)
 
 
 def _numbers(where, tokens, names):
