@@ -126,7 +126,7 @@ def main():
             continue
         started = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            tally, wrong = run(case, options.first, options.count, folder)
+            tally, wrong = run(case, options.first, max(1, options.count // case.share), folder)
         seconds = time.perf_counter() - started
         sizes = f"{sum(tally.values()):8} {tally['fine']:8} {tally['refused']:8} {tally['violations']:10}"
         print(f"{case.name:24} {sizes} {seconds:8.0f}", flush=True)

@@ -17,6 +17,7 @@ from fenchel.io.events import read_events
 from fenchel.io.libsvm import read_libsvm
 from fenchel.io.models import ModelError
 from fenchel.io.trace import read_trace
+from hostile_commands import FILE, OUTPUT, command
 from hostile_models import MODELS
 from mutations import damaged, damaged_model
 
@@ -37,6 +38,7 @@ class Case:
     damage: Callable = damaged
     errors: type = DataError
     suffix: str = ""
+    share: int = 1  # one in so many of the inputs is enough: what takes longer, and rests on other readers
 
     def samples(self) -> list[bytes]:
         return _made(self.make)
@@ -230,6 +232,16 @@ def load_and_use(use):
     return read
 
 
+# ---- commands: files whose labels and columns the small models know
+
+LABELLED = texts(
+    "0 1:1\n1 2:1\n", "0 1:0.5 3:-2\n1 2:1\n5 1:1 2:1 3:1\n2\n", "0 1:1\n1 2:2\n2 3:3\n5 1:4\n0 1:2\n1 2:1\n"
+)
+PAIRED = texts("the e DET\ndog g NOUN\n\na a DET\ncat t NOUN\nsleeps s VERB\n", "the e DET\n2-X X NUM\n")
+ITEMS = texts("DET\tthe\tw=a:2\nNOUN\tdog\n\nDET\ta\nVERB\tsleeps\tbias\n", "NUM\tbias\nDET\tcat\tw[0]=x\n")
+BRIEF = ("-o", OUTPUT, "--solver", "lbfgs", "--max-passes", "3")
+
+
 CASES = [
     Case("libsvm", LIBSVM, read_libsvm, plain_libsvm, twin_libsvm),
     Case("libsvm .gz", LIBSVM, read_libsvm, plain_libsvm, twin_libsvm, suffix=".gz"),
@@ -247,4 +259,19 @@ CASES = [
         Case(f"model {name}", make, load_and_use(use), damage=damaged_model, errors=ModelError)
         for name, (make, use) in MODELS.items()
     ),
+    Case("predict lr", LABELLED, command("predict", "MODEL lr", FILE), share=4),
+    Case("evaluate lr", LABELLED, command("evaluate", "MODEL lr", FILE), share=4),
+    Case("evaluate maxent", OPENNLP, command("evaluate", "MODEL maxent", FILE), share=4),
+    Case("predict crf", PAIRED, command("predict", "MODEL crf", FILE), share=4),
+    Case("evaluate crf", PAIRED, command("evaluate", "MODEL crf", FILE), share=4),
+    Case("predict crf items", ITEMS, command("predict", "MODEL crf named", FILE), share=4),
+    *(
+        Case(f"inspect {name}", make, command("inspect", FILE), damage=damaged_model, share=4)
+        for name, (make, _) in MODELS.items()
+        if name != "tagger"
+    ),
+    Case("train lr", LABELLED, command("train", "lr", FILE, *BRIEF), share=20),
+    Case("train maxent", OPENNLP, command("train", "maxent", FILE, "--format", "opennlp", *BRIEF), share=20),
+    Case("train crf", PAIRED, command("train", "crf", FILE, *BRIEF), share=20),
+    Case("train crf items", ITEMS, command("train", "crf", FILE, *BRIEF), share=20),
 ]

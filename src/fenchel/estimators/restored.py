@@ -3,6 +3,7 @@
 All raise ValueError or TypeError, which `load` turns into the error that names the file.
 """
 
+import re
 from numbers import Real
 
 import numpy as np
@@ -15,6 +16,7 @@ _NUMBERS = ("C", "sigma2", "tol", "max_iter", "max_seconds", "intercept_scaling"
 _COUNTS = ("min_count", "beam", "rare")
 _LISTS = ("class_weight", "banned")
 _LABELS = (str, int, float, bool)
+_DTYPE = re.compile(r"[<>|=][Ubiuf][0-9]{1,9}")
 _MOST_TEXT = 2**28  # bytes of the labels as an array: a width that the header merely claims could be anything
 
 
@@ -87,9 +89,11 @@ def read_classes(facts, least=1) -> np.ndarray:
         raise ValueError(f"classes hold {wrong[0]!r}" if wrong else "a class comes twice")
     if kind == "object":
         return np.fromiter(labels, object, len(labels))
-    dtype = np.dtype(kind) if isinstance(kind, str) else np.dtype(object)
-    if dtype.kind not in "Ubiuf" or dtype.itemsize * len(labels) > _MOST_TEXT:
+    if not isinstance(kind, str) or not _DTYPE.fullmatch(kind):  # NumPy would read a program's text in it
         raise ValueError(f"classes_dtype is {str(kind)[:60]!r}")
+    dtype = np.dtype(kind)
+    if dtype.itemsize * len(labels) > _MOST_TEXT:
+        raise ValueError(f"classes_dtype is {kind!r}, wider than {_MOST_TEXT} bytes for all labels")
     classes = np.array(labels, dtype=dtype)
     if classes.tolist() != labels:
         raise ValueError(f"classes are no {dtype}")

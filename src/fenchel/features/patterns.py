@@ -6,7 +6,7 @@ characters: `.` is a whole letter in any script.  The classes are those of ASCII
 """
 
 import re
-from functools import partial
+from functools import cached_property, partial
 from math import log2
 
 from fenchel.features.words import FUNCTIONS
@@ -33,7 +33,7 @@ def translate(pattern: str) -> str:
 
 
 def _items(pattern):
-    """[(one character or class for `re`, "", "*" or "?")], and whether the pattern ends where the text does."""
+    """[(one character or class for `re`, "", "*" or "?")], and whether it must end where the text does."""
     at, items = int(pattern.startswith("^")), []
     while at < len(pattern) and not (pattern[at] == "$" and at + 1 == len(pattern)):
         if pattern[at] in "*?":
@@ -81,12 +81,15 @@ class Pattern:
     """
 
     def __init__(self, pattern):
-        items, self._ends = _items(pattern)
+        self._parts, self._ends = _items(pattern)
         self._anchored = pattern.startswith("^")
         self._quick = re.compile(translate(pattern), re.DOTALL).search
-        self._items = [(re.compile(item, re.DOTALL).match, sign) for item, sign in items]
-        signs = [sign for _, sign in items]
+        signs = [sign for _, sign in self._parts]
         self._stars, self._marks = signs.count("*"), signs.count("?")
+
+    @cached_property
+    def _items(self):
+        return [(re.compile(item, re.DOTALL).match, sign) for item, sign in self._parts]
 
     def find(self, text: str) -> str | None:
         """What the expression matches first, or None."""
