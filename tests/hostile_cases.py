@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from unittest import mock
 
 import fenchel
 import naive_readers as naive
 from fenchel.errors import DataError
 from fenchel.features.attributes import Extractor
 from fenchel.features.tokens import Tokens
+from fenchel.io import columns, libsvm
 from fenchel.io.columns import iterate_columns, read_columns
 from fenchel.io.crfsuite import iterate_crfsuite, read_crfsuite
 from fenchel.io.events import read_events
@@ -79,6 +81,16 @@ def _made(make):
 def texts(*samples):
     """A function that gives the samples as bytes."""
     return lambda: [sample.encode() for sample in samples]
+
+
+def in_blocks(module, read, size=16):
+    """The reader that takes so few bytes at a time that most lines are cut."""
+
+    def read_in_blocks(path):
+        with mock.patch.object(module, "BLOCK", size):
+            return read(path)
+
+    return read_in_blocks
 
 
 # ---- libsvm
@@ -161,7 +173,7 @@ MEGAM = texts(
     "0 f1 f2\n1 $$$WEIGHT 2.5 f3\n# comment\nDEV\n1 f1\nTEST\n0 f2 f3\n",
     "a x\tb\nb $$$WEIGHT 1e-3\n",
 )
-MEGAM_VALUES = texts("0 f1 1.5 f2 -2\n1 $$$WEIGHT 2 f3 1e-3\nDEV\n1 f1 3\n", "x a 1 b 2\r\ny c .5\r\n")
+VALUED = texts("0 f1 1.5 f2 -2\n1 $$$WEIGHT 2 f3 1e-3\nDEV\n1 f1 3\n", "x a 1 b 2\r\ny c .5\r\n")
 MEGAM_EXPLICIT = texts("0 # a b # c\n1 $$$WEIGHT 2 # d # e f # g\n", "1 # # x\n0 # y z\n")
 TADM = texts(
     "2\n1 2 0 1.5 3 2\n0 1 3 -1\n3\n1 0\n2 1 7 0.5\n0 0\n",
@@ -175,6 +187,10 @@ def reads_events(format, **options):
 
 def plain_events(events):
     return [(event.label, _named(event.attributes)) for event in events]
+
+
+def plain_weighted(events):
+    return [(event.label, event.weight, _named(event.attributes)) for event in events]
 
 
 def plain_candidates(events):
@@ -245,12 +261,14 @@ BRIEF = ("-o", OUTPUT, "--solver", "lbfgs", "--max-passes", "3")
 CASES = [
     Case("libsvm", LIBSVM, read_libsvm, plain_libsvm, twin_libsvm),
     Case("libsvm .gz", LIBSVM, read_libsvm, plain_libsvm, twin_libsvm, suffix=".gz"),
+    Case("libsvm in blocks", LIBSVM, in_blocks(libsvm, read_libsvm), plain_libsvm, twin_libsvm),
     Case("columns", COLUMNS, read_both_columns, plain_columns, naive.columns),
+    Case("columns in blocks", COLUMNS, in_blocks(columns, read_both_columns), plain_columns, naive.columns),
     Case("crfsuite", CRFSUITE, read_both_crfsuite, plain_crfsuite, naive.crfsuite),
     Case("opennlp", OPENNLP, reads_events("opennlp"), plain_events, naive.opennlp),
     Case("opennlp names", OPENNLP, reads_events("opennlp", real_values=False)),
-    Case("megam", MEGAM, reads_events("megam")),
-    Case("megam values", MEGAM_VALUES, reads_events("megam", values=True)),
+    Case("megam", MEGAM, reads_events("megam"), plain_weighted, naive.megam),
+    Case("megam values", VALUED, reads_events("megam", values=True), plain_weighted, naive.megam_values),
     Case("megam explicit", MEGAM_EXPLICIT, reads_events("megam", explicit=True)),
     Case("tadm", TADM, reads_events("tadm"), plain_candidates, naive.tadm),
     Case("templates", TEMPLATES, read_and_apply),

@@ -15,7 +15,7 @@ class Refused(Exception):
     """The file is not of the format."""
 
 
-def text_of(data: bytes, encoding="utf-8") -> str:
+def text_of(data: bytes, encoding="utf-8", errors="strict") -> str:
     """Gunzipped, decoded, without a byte order mark."""
     if data[:2] == b"\x1f\x8b":
         try:
@@ -23,7 +23,7 @@ def text_of(data: bytes, encoding="utf-8") -> str:
         except (OSError, EOFError, zlib.error) as error:
             raise Refused from error
     try:
-        return data.removeprefix(b"\xef\xbb\xbf").decode(encoding)
+        return data.removeprefix(b"\xef\xbb\xbf").decode(encoding, errors)
     except UnicodeDecodeError as error:
         raise Refused from error
 
@@ -141,6 +141,50 @@ def opennlp(data: bytes) -> list:
     if not events:
         raise Refused
     return events
+
+
+def megam(data: bytes, values=False) -> list:
+    """(label, weight, [(name, value)]) of each event before a line DEV or TEST."""
+    events = []
+    for line in text_of(data, errors="surrogateescape").split("\n"):
+        fields = words(line)
+        if not "".join(fields).isprintable():
+            check_utf8(line)
+        if fields in (["DEV"], ["TEST"]):
+            break
+        if fields and not fields[0].startswith("#"):
+            events.append(weighted(fields, values))
+    if not events:
+        raise Refused
+    return events
+
+
+def megam_values(data: bytes) -> list:
+    return megam(data, values=True)
+
+
+def check_utf8(line: str) -> None:
+    """Refused if the line had bytes that are no UTF-8."""
+    if any("\udc80" <= character <= "\udcff" for character in line):
+        raise Refused
+
+
+def weighted(fields, values):
+    """An event of the fields `label $$$WEIGHT w name name ...`, or with values `name value ...`."""
+    label, weight, rest = fields[0], 1.0, fields[1:]
+    parts = label.split(":")
+    if len(parts) > 1 and all(part == "x" or NUMBER.fullmatch(part) for part in parts):
+        raise Refused
+    if "." in label and NUMBER.fullmatch(label) and 0 < float(label) < 1:
+        raise Refused
+    if rest[:1] == ["$$$WEIGHT"]:
+        if len(rest) < 2 or number(rest[1]) <= 0:
+            raise Refused
+        weight, rest = number(rest[1]), rest[2:]
+    if rest[:1] in (["$$$TASK"], ["$$$OUTOFDOMAIN"]) or (values and len(rest) % 2):
+        raise Refused
+    pairs = zip(rest[::2], map(number, rest[1::2]), strict=True) if values else ((name, 1.0) for name in rest)
+    return label, weight, list(pairs)
 
 
 def tadm(data: bytes) -> list:

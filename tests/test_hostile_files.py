@@ -145,6 +145,15 @@ def test_a_book_without_line_ends_is_no_column_file(write):
             read(path)
 
 
+def test_damage_behind_the_section_that_is_read_is_seen(write):
+    text = b"1 f1\n0 f2\nDEV\n1 f3\n"
+    packed = gzip.compress(text * 3, 0)  # not compressed, so that a changed byte is a changed letter
+    path = write(packed.replace(b"f1", b"f9", 1))
+    with pytest.raises(DataError, match="not a whole gzip file"):
+        list(read_events(path, "megam"))
+    assert len(list(read_events(write(text + b"\xff DEV\nDEV\n"), "megam"))) == 2
+
+
 # ---- templates
 
 

@@ -17,7 +17,7 @@ _DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(_DECIMAL)
 _COSTS = re.compile(f"(?:{_DECIMAL}|x)(?::(?:{_DECIMAL}|x))+")
 _SECTIONS = {"train": 0, "dev": 1, "test": 2}
-_MARKS = {"DEV": 1, "TEST": 2}  # the lines that open a section
+_MARKS = {b"DEV": 1, b"TEST": 2}  # the lines that open a section
 _NEGATIVE = "OpenNLP has no negative values: shift the feature, or read names whole with real_values=False"
 
 
@@ -136,17 +136,20 @@ def read_megam(path, explicit=False, values=False, section="train"):
 
 
 def _section_lines(path, wanted):
-    """Yield the lines of one section but comments; the rest of the file is not looked at."""
+    """Yield the lines of one section but comments; the others are passed over.
+
+    To the very end: what was read of a damaged gzip file is known to be wrong only there.
+    """
     current = 0
-    for where, fields in _lines(path):
-        if len(fields) == 1 and fields[0] in _MARKS:
-            if _MARKS[fields[0]] <= current:
-                raise DataError(*where, f"{fields[0]} again or too late, expected DEV once, then TEST once")
-            current = _MARKS[fields[0]]
-            if current > wanted:
-                return
-        elif current == wanted and not fields[0].startswith("#"):
-            yield where, fields
+    for where, words in _words(path):
+        mark = _MARKS.get(words[0], 0) if len(words) == 1 else 0
+        if mark and current <= wanted:
+            if mark <= current:
+                found = words[0].decode()
+                raise DataError(*where, f"{found} again or too late, expected DEV once, then TEST once")
+            current = mark
+        elif current == wanted and not words[0].startswith(b"#"):
+            yield where, _decode(*where, words)
 
 
 def _parse_implicit(where, fields, values):
@@ -314,10 +317,16 @@ def _parse_candidate(where, fields):
 
 def _lines(path):
     """Yield ((source, line number), fields) of every line that is not blank."""
+    for where, words in _words(path):
+        yield where, _decode(*where, words)
+
+
+def _words(path):
+    """The same, as bytes."""
     with open_text(path) as (stream, source):
         for number, line in lines_of(stream):
             if words := line.split():
-                yield (source, number), _decode(source, number, words)
+                yield (source, number), words
 
 
 def _decode(source, number, words):
