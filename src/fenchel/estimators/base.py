@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
+from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, as_solver, solve, solver_name
 from fenchel.problem import Problem
 from fenchel.trace import Certificate, Status, percent
@@ -104,6 +105,7 @@ class Trained(BaseEstimator):
     def from_file(cls, settings, facts, arrays):
         """The fitted estimator from the parts of a model file."""
         model = cls(**read_settings(settings))
+        check_settings(model)
         model.certificate_ = read_certificate(facts["certificate"])
         model.n_iter_ = read_count(facts, "n_iter")
         if "read_as" in facts:

@@ -14,10 +14,8 @@ from fenchel.errors import DataError
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}  # a full disk, a limit, a quota
 
 _GZIP = b"\x1f\x8b"  # how every gzip file begins
-_PLENTY, _GROWTH = (
-    1 << 22,
-    100,
-)  # more bytes than this, and from a file this many times smaller: no text does that
+# No text shrinks to a hundredth: a file that grows past both was made to fill the memory.
+_PLENTY, _GROWTH = 1 << 22, 100
 
 
 def source_name(path) -> str:
