@@ -148,11 +148,10 @@ def megam(data: bytes, values=False) -> list:
     events = []
     for line in text_of(data, errors="surrogateescape").split("\n"):
         fields = words(line)
-        if not "".join(fields).isprintable():
-            check_utf8(line)
         if fields in (["DEV"], ["TEST"]):
             break
-        if fields and not fields[0].startswith("#"):
+        if fields and not fields[0].startswith("#"):  # a comment may be of any bytes
+            check_utf8(line)
             events.append(weighted(fields, values))
     if not events:
         raise Refused
