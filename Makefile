@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test campaign lint format clean
+.PHONY: demo test campaign hostile lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,10 @@ N ?= 10000
 SEED ?= 0
 campaign: $(READY)
 	$(BIN)/python -m tests.campaign --problems $(N) --seed $(SEED) --jobs 2
+
+# Damaged files, N for each reader, within limits of memory and time: make hostile N=20000
+hostile: $(READY)
+	$(BIN)/python tests/hostile.py $(N)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

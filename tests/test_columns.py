@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from fenchel.errors import DataError
 from fenchel.features.tokens import Tokens
 from fenchel.io import columns
 from fenchel.io.columns import iterate_columns, read_columns
-from fenchel.io.errors import DataError
 
 SENTENCES = [[("He", "PRP"), ("runs", "VBZ")], [("runs", "NNS")]]
 TEXT = "He PRP\nruns\tVBZ\n\nruns   NNS\n"

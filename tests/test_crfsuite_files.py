@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from fenchel._sparse import as_csr
+from fenchel.errors import DataError
 from fenchel.features.encode import encode
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.io.crfsuite import Sequence, iterate_crfsuite, read_crfsuite, write_crfsuite
-from fenchel.io.errors import DataError
 from fenchel.io.events import Attributes
 
 

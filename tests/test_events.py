@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from fenchel._sparse import as_csr
+from fenchel.errors import DataError
 from fenchel.features.encode import encode, encode_candidates
 from fenchel.features.vocabulary import Vocabulary
-from fenchel.io.errors import DataError
 from fenchel.io.events import (
     Attributes,
     CandidateEvent,
@@ -102,7 +102,7 @@ def test_bytes_that_are_not_utf8(write, format):
 @pytest.mark.parametrize("format", SMALL)
 def test_damaged_gzip(write, format):
     whole = gzip.compress(SMALL[format] * 1000)
-    for damaged in (whole[:-9], whole[:20], SMALL[format]):
+    for damaged in (whole[:-9], whole[:20]):
         with pytest.raises(DataError, match=r"^train.ev.gz: not a whole gzip file \(.+\)$"):
             list(read_events(write(damaged, "train.ev.gz"), format))
 

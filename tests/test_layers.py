@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 # Each room may import from its own level and from those before it.
 LEVELS = [
     {"_cache", "_compiling", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
-    | {"data", "constants", "metrics", "spans", "trace"},
+    | {"data", "constants", "errors", "metrics", "spans", "trace"},
     {"structures"},
     {"certificates", "design", "curvature", "losses", "regularizers"},
     {"problem"},

@@ -7,7 +7,7 @@ from math import inf, isnan, nan
 
 import pytest
 
-from fenchel.io.errors import DataError
+from fenchel.errors import DataError
 from fenchel.io.trace import read_trace, write_trace
 from fenchel.report.plots import plot_race
 from fenchel.report.series import distances, measure

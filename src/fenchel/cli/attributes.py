@@ -24,7 +24,7 @@ def attributes(data, template, unlabelled, crfsuite):
     """Print each token of the column file DATA, and behind it its attributes, tabs between.
 
     The last column is the label, as in training, which no template sees. Attributes of pairs of labels (the
-    B lines of a template) have `(edge)` behind. A name that ends in .gz is gunzipped, - is standard input.
+    B lines of a template) have `(edge)` behind. Gzip is gunzipped, - is standard input.
 
     \b
     Example:

@@ -99,7 +99,7 @@ def train(data, output, valid, trace, quiet, **settings):
     DATA is a column file: a token a line, its columns between blanks or tabs, the label last, a blank line
     behind each sentence. A template says what the tagger sees of the columns; `fenchel attributes` shows it.
     Or it is a CRFsuite file: label TAB attribute TAB ..., told from columns by its first lines (--format
-    decides). A name that ends in .gz is gunzipped, - is standard input. With --valid the F1 of spans is
+    decides). Gzip is gunzipped, - is standard input. With --valid the F1 of spans is
     reported if labels are of the kind B-NP I-NP O, else the accuracy; with --trace at every check.
 
     \b

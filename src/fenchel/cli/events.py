@@ -30,6 +30,9 @@ def reading_like(model, given: dict) -> dict:
     known = {} if "format" in given else dict(model._read_as)
     if not known and "format" not in given:
         raise Failure("the model does not say in which format its events were; give --format")
+    options = set().union(*FORMATS.values()) | {"format"}
+    if known and (known.get("format") not in FORMATS or known.keys() - options):
+        raise Failure("the model says in words unknown here how its events were read; give --format")
     reading = reading_of(known | given)
     layout = "joint" if is_joint(reading) else "crossed"
     if layout != model.layout_:

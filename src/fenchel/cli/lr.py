@@ -53,7 +53,7 @@ def train(data, output, valid, trace, quiet, **settings):
 
     DATA has one example a line: label index:value ..., indices from 1 and increasing. Of more than two
     different labels it makes a multinomial model (with --loss hinge: Crammer and Singer's machine).
-    A name that ends in .gz is gunzipped, - is standard input.
+    Gzip is gunzipped whatever its name, - is standard input.
 
     \b
     Example:

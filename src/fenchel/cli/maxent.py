@@ -49,8 +49,8 @@ def train(data, output, valid, trace, quiet, **settings):
     """Train a maximum entropy model (with --loss hinge: its max-margin counterpart) on the event file DATA.
 
     Features are names, crossed with all labels; or, in files of candidates (tadm, megam --explicit), each
-    candidate's own. The model remembers the format: predict and evaluate need not be told. A name that ends
-    in .gz is gunzipped, - is standard input. There is no intercept: add a feature to all events for one.
+    candidate's own. The model remembers the format: predict and evaluate need not be told. Gzip is
+    gunzipped, - is standard input. There is no intercept: add a feature to all events for one.
 
     \b
     Example:

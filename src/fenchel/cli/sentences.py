@@ -3,7 +3,6 @@
 import codecs
 import io
 import re
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -62,10 +61,17 @@ class _Held(io.BytesIO):
     name = "<stdin>"
 
 
+def _hold_stdin():
+    from fenchel.io.files import open_input
+
+    with open_input("-") as stream:
+        return _Held(stream.read())
+
+
 def read(path, format=None) -> Corpus:
     """The sentences of a file; without a format, of the one it seems to have."""
     started = time.perf_counter()
-    stream = _Held(sys.stdin.buffer.read()) if path == "-" else path
+    stream = _hold_stdin() if path == "-" else path
     format = format or guess_format(stream)
     corpus = _read_columns(stream, path) if format == "columns" else _read_attributes(stream, path)
     return replace(corpus, seconds=time.perf_counter() - started)
@@ -105,7 +111,7 @@ def guess_format(stream) -> str:
         head = data.read(HEAD)
         if data is stream:
             data.seek(0)
-    lines = [line.split("\t") for line in head.decode(errors="replace").splitlines()[:-1] if line.strip()]
+    lines = [line.split("\t") for line in head.decode(errors="replace").split("\n")[:-1] if line.strip()]
     return "crfsuite" if lines and _are_attributes(lines) else "columns"
 
 

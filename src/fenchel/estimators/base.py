@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
+from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, as_solver, solve, solver_name
 from fenchel.problem import Problem
-from fenchel.solvers import SOLVERS, make
 from fenchel.trace import Certificate, Status, percent
 
 REMEDY = {
@@ -107,11 +108,12 @@ class Trained(BaseEstimator):
     @classmethod
     def from_file(cls, settings, facts, arrays):
         """The fitted estimator from the parts of a model file."""
-        model = cls(**settings_from_json(settings))
-        model.certificate_ = Certificate.from_dict(facts["certificate"])
-        model.n_iter_ = int(facts["n_iter"])
+        model = cls(**read_settings(settings))
+        check_settings(model)
+        model.certificate_ = read_certificate(facts["certificate"])
+        model.n_iter_ = read_count(facts, "n_iter")
         if "read_as" in facts:
-            model._read_as = dict(facts["read_as"])
+            model._read_as = read_options(facts["read_as"])
         model._from_file(arrays, facts)
         return model
 
@@ -151,7 +153,7 @@ def print_last_row(trace) -> None:
 
 
 def settings_to_json(settings: dict) -> dict:
-    """Constructor arguments as plain values; a solver object by its name and options."""
+    """Constructor arguments as plain values, for `read_settings`; a solver by its name and options."""
     plain = dict(settings)
     plain["callbacks"] = None
     if not isinstance(plain["solver"], str):
@@ -168,21 +170,8 @@ def settings_to_json(settings: dict) -> dict:
     return {name: _plain(value) for name, value in plain.items()}
 
 
-def settings_from_json(settings: dict) -> dict:
-    """The inverse of `settings_to_json`."""
-    settings = dict(settings)
-    solver = settings["solver"]
-    if isinstance(solver, dict):
-        settings["solver"] = (
-            make(solver["name"], **solver["options"]) if solver["name"] in SOLVERS else "auto"
-        )
-    if isinstance(settings.get("class_weight"), list):
-        settings["class_weight"] = dict(map(tuple, settings["class_weight"]))
-    return settings
-
-
 def classes_to_facts(classes: np.ndarray) -> dict:
-    """classes_ for the header of a model file; an error where JSON would not bring a label back."""
+    """classes_ for the header, and for `read_classes`; an error where JSON would not bring a label back."""
     labels = classes.tolist()
     for label in labels:
         if type(label) not in (str, int, float, bool):
@@ -192,14 +181,6 @@ def classes_to_facts(classes: np.ndarray) -> dict:
                 f"or bool; fit with such labels, for instance str(label)"
             )
     return {"classes": labels, "classes_dtype": classes.dtype.str if classes.dtype != object else "object"}
-
-
-def classes_from_facts(facts: dict) -> np.ndarray:
-    """The inverse of `classes_to_facts`."""
-    classes = np.array(facts["classes"], dtype=facts["classes_dtype"])
-    if classes.ndim != 1:
-        raise ValueError(f"classes have {classes.ndim} dimensions, expected 1")
-    return classes
 
 
 def _plain(value):

@@ -9,7 +9,8 @@ from fenchel import problems
 from fenchel._sparse import as_csr
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.design import for_each_share
-from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.base import Trained, classes_to_facts
+from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
 from fenchel.estimators.sequence_labels import (
     LabelledSequences,
@@ -338,15 +339,16 @@ class ChainCRF(Trained):
         return {"weights": self.weights_} | {f"source.{k}": a for k, a in arrays.items()}, facts
 
     def _from_file(self, arrays, facts):
-        self.classes_, self.sizes_ = classes_from_facts(facts), tuple(map(int, facts["sizes"]))
+        self.classes_ = read_classes(facts)
+        banned_pairs(self.banned, self.classes_)
         own = {k.removeprefix("source."): a for k, a in arrays.items() if k.startswith("source.")}
         self.source_ = SOURCES[facts["source"]["kind"]].from_file(facts["source"], own)
-        self.weights_ = arrays["weights"]
         self._keep_layout()
-        (A, B), K = self.sizes_, self.classes_.size
-        wanted = A * K + (B + self._table) * K * K
-        if self.weights_.shape != (wanted,):
-            raise ValueError(f"{self.weights_.size} weights, expected {wanted}")
+        (A, B), K = self.source_.sizes, self.classes_.size
+        self.sizes_ = A + len(boundary_names(*self._added)), B
+        if facts["sizes"] != list(self.sizes_):
+            raise ValueError(f"sizes are {facts['sizes']!r}, expected {list(self.sizes_)}")
+        self.weights_ = read_weights(arrays, "weights", (self.sizes_[0] * K + (B + self._table) * K * K,))
 
 
 def _places(new: list, old: list):

@@ -9,8 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fenchel import problems
-from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.inputs import is_list
+from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
 
@@ -185,18 +186,20 @@ class LinearClassifier(ClassifierMixin, Trained):
         return {"coef": self.coef_, "intercept": self.intercept_}, facts
 
     def _from_file(self, arrays, facts):
-        self.classes_ = classes_from_facts(facts)
-        self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
-        self.n_features_in_ = int(facts["n_features_in"])
+        self.classes_ = read_classes(facts, least=2)
+        if (self.classes_[1:] <= self.classes_[:-1]).any():
+            raise ValueError("the classes do not increase")
         outputs = 1 if self.classes_.size == 2 else self.classes_.size
-        shapes = (self.coef_.shape, self.intercept_.shape)
-        if shapes != ((outputs, self.n_features_in_), (outputs,)):
-            shapes = (self.classes_.shape, *shapes)
-            raise ValueError(f"classes, coef and intercept have shapes {shapes}")
-        if self.coef_.dtype != np.float64 or self.intercept_.dtype != np.float64:
-            raise ValueError(f"coef is {self.coef_.dtype} and intercept {self.intercept_.dtype}, not float64")
+        self.n_features_in_ = read_count(facts, "n_features_in", least=1)
+        self.coef_ = read_weights(arrays, "coef", (outputs, self.n_features_in_))
+        self.intercept_ = read_weights(arrays, "intercept", (outputs,))
         if "feature_names_in" in facts:
-            self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+            names = facts["feature_names_in"]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ValueError("feature_names_in is not a list of names")
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"{len(names)} names of {self.n_features_in_} features")
+            self.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _refuse_missing(y) -> None:

@@ -13,8 +13,8 @@ def load(path):
     """The fitted estimator that `save` wrote to `path`. Loading executes nothing from the file."""
     kind, settings, facts, arrays = read_model(path)
     if kind not in SAVED:
-        raise ModelError(f"{path}: holds a model of class {kind!r}, which this fenchel does not know")
+        raise ModelError(path, f"holds a model of class {kind[:40]!r}, which this fenchel does not know")
     try:
         return SAVED[kind].from_file(settings, facts, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelError(f"{path}: the model file is damaged ({error!r})") from None
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        raise ModelError(path, f"the model file is damaged ({error!r})") from None

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
-from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.encoded import (
     Encoded,
     as_labels,
@@ -21,6 +21,7 @@ from fenchel.estimators.encoded import (
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import as_numbers
+from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.settings import check_settings, check_whole
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.losses import LOSSES
@@ -315,14 +316,11 @@ class MaxEnt(ClassifierMixin, Trained):
         self.vocabulary_ = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
         columns = 1
         if self.layout_ == "crossed":
-            self.classes_ = classes_from_facts(facts)
+            self.classes_ = read_classes(facts)
             columns = self.classes_.size
         elif self.layout_ != "joint":
             raise ValueError(f"the layout is {self.layout_!r}, expected crossed or joint")
-        weights = arrays["weights"]
-        if weights.shape != (len(self.vocabulary_), columns) or weights.dtype != np.float64:
-            raise ValueError(f"weights are {weights.dtype} of shape {weights.shape}")
-        self.coef_ = weights.T
+        self.coef_ = read_weights(arrays, "weights", (len(self.vocabulary_), columns)).T
 
 
 def _layout(data):

@@ -7,10 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
-from fenchel.estimators.base import Trained, classes_from_facts, classes_to_facts
+from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.beam import Local, make_beam, search_all
 from fenchel.estimators.encoded import as_labels, listed
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.estimators.restored import read_array, read_classes, read_weights
 from fenchel.estimators.settings import check_count, check_settings, check_whole
 from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
 from fenchel.features.vocabulary import Vocabulary
@@ -246,32 +247,16 @@ class MaxEntTagger(Trained):
             Vocabulary.from_arrays(arrays[f"{kind}_text"], arrays[f"{kind}_offsets"])
             for kind in ("words", "spellings")
         )
-        tables = (arrays[name] for name in ("around", "previous", "pair"))
-        self.features_ = ContextFeatures(words, arrays["frequent"], spellings, *tables)
-        self.classes_, self._dictionary = classes_from_facts(facts), arrays["dictionary"]
-        self.coef_ = arrays["weights"].T
-        self._check_file(len(words), self.classes_.size)
-
-    def _check_file(self, V, K):
-        """A wrong column or shape would be read from beyond the arrays."""
-        features = self.features_
-        expected = {
-            "frequent": (features.frequent, np.int32, (V,)),
-            "around": (features.around, np.int32, (4, V + 1)),
-            "previous": (features.previous, np.int32, (K + 1,)),
-            "pair": (features.pair, np.int32, (K + 1, K + 1)),
-            "weights": (self.coef_.T, np.float64, (features.size, K)),
-            "dictionary": (self._dictionary, np.bool_, (features.n_frequent, K)),
-        }
-        for name, (array, dtype, shape) in expected.items():
-            if array.dtype != dtype or array.shape != shape:
-                found = f"{array.dtype} of shape {array.shape}"
-                raise ValueError(f"{name} is {found}, expected {np.dtype(dtype)} of shape {shape}")
-        tables = (features.frequent, features.around, features.previous, features.pair)
-        columns = np.concatenate([table.ravel() for table in tables])
-        taken = np.arange(features.n_frequent, features.n_frequent + len(features.spellings))
-        if not np.array_equal(np.sort(np.append(columns[columns >= 0], taken)), np.arange(features.size)):
-            raise ValueError("the tables give columns twice, or none to some weights")
+        self.classes_ = read_classes(facts)
+        V, K = len(words), self.classes_.size
+        shapes = {"frequent": (V,), "around": (4, V + 1), "previous": (K + 1,), "pair": (K + 1, K + 1)}
+        tables = {name: read_array(arrays, name, np.int32, shape) for name, shape in shapes.items()}
+        self.features_ = ContextFeatures(words=words, spellings=spellings, **tables)
+        self.features_.check()
+        self.coef_ = read_weights(arrays, "weights", (self.features_.size, K)).T
+        self._dictionary = read_array(arrays, "dictionary", np.bool_, (self.features_.n_frequent, K))
+        if not self._dictionary.any(axis=1).all():
+            raise ValueError("the dictionary has a word without a tag")
 
 
 # ---- reading what the user gives

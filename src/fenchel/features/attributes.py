@@ -114,7 +114,7 @@ class Extractor:
         missing |= set(names) - set(arrays)
         if missing:
             raise ValueError(f"damaged attributes: no {sorted(missing)[0]!r}")
-        if not isinstance(facts["columns"], int) or facts["columns"] < 1:
+        if type(facts["columns"]) is not int or facts["columns"] < 1:
             raise ValueError(f"damaged attributes: {facts['columns']!r} columns")
         self = cls(Template.from_facts(facts["template"]))
         self._compile(facts["columns"])
@@ -169,10 +169,13 @@ class _Words:
             _Memo([f for f, k in zip(functions, columns, strict=True) if k == j], number) for j in self._used
         ]
         self._column = np.array(columns, np.uint64)
-        self._stride = np.array([columns.count(j) for j in columns], np.uint64)
-        # the place of a source among those of its column; sources are sorted by column
-        self._place = np.array([d - columns.index(j) for d, j in enumerate(columns)], np.uint64)
-        self._order = np.array([self._used.index(j) for j in columns], np.int64)
+        # sources are sorted by column: which column is whose, where its sources begin, how many they are
+        looks = {"return_inverse": True, "return_index": True, "return_counts": True}
+        _, begin, order, sizes = np.unique(np.array(columns, np.int64), **looks)
+        self._stride = sizes[order].astype(np.uint64)
+        # the place of a source among those of its column
+        self._place = (np.arange(order.size) - begin[order]).astype(np.uint64)
+        self._order = order
         self._pads = _pad_ids(functions, dialect, self._reach, number)
 
     def lay_out(self, tokens):
@@ -248,7 +251,8 @@ class _Attributes:
         self.groups, self.keys = np.empty(0, np.uint32), np.empty(0, np.uint32)
         heads = [(line.texts, line.place) for line in lines]
         self._heads = list(dict.fromkeys(heads))
-        group = [self._heads.index(head) for head in heads]
+        place = {head: g for g, head in enumerate(self._heads)}
+        group = [place[head] for head in heads]
         self._width = np.array([len(texts) - 1 for texts, _ in self._heads], np.uint64)
         self._plan = _plan(lines, group, sources, edges)
 

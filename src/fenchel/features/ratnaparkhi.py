@@ -72,6 +72,15 @@ class ContextFeatures:
     def n_frequent(self) -> int:
         return int(np.count_nonzero(self.frequent >= 0))
 
+    def check(self) -> None:
+        """ValueError unless columns are numbered as `learn_features` does: one beyond reads other memory."""
+        first = 0
+        for name in ("frequent", "around", "previous", "pair"):
+            table = getattr(self, name)
+            if not np.array_equal(table, _number(table >= 0, first)):
+                raise ValueError(f"the columns of {name} are not numbered from {first} on")
+            first += int(np.count_nonzero(table >= 0)) + (len(self.spellings) if name == "frequent" else 0)
+
     def tokens(self, text: Text) -> Tokens:
         """The tokens of a text; words and spellings never met in training have no columns."""
         names, boundary = text.words.names, len(self.words)

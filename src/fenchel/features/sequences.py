@@ -3,7 +3,7 @@
 Each source learns its attributes once and afterwards gives rows in the same columns:
 
     learn(X, min_count) -> Lattice rows        read(X) -> the same, unknown attributes left out
-    names(), edge_names()                      to_facts(), to_arrays(), and from_file for the model file
+    names(), edge_names(), sizes               to_file() and from_file for the model file
 
 A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays.
 """
@@ -77,6 +77,11 @@ class NamedAttributes:
         except (TypeError, ValueError) as error:
             raise type(error)(_place(str(error), lengths)) from None
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The number of attributes, and of attributes of edges."""
+        return len(self.vocabulary), 0
+
     def names(self) -> list:
         return self.vocabulary.names
 
@@ -131,6 +136,10 @@ class TemplateAttributes:
         tokens = as_tokens(X)
         return _with_edges(tokens, *self.extractor.transform(tokens))
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.extractor.n_attributes, self.extractor.n_edge_attributes
+
     def names(self) -> list:
         return self.extractor.names()
 
@@ -184,6 +193,10 @@ class NumberedAttributes:
         rows = as_rows(stacked)
         return Sequences(rows, _no_edges(rows), _starts([x.shape[0] for x in matrices]))
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.columns, 0
+
     def names(self) -> list:
         return [str(j) for j in range(self.columns)]
 
@@ -195,7 +208,9 @@ class NumberedAttributes:
 
     @classmethod
     def from_file(cls, facts, arrays):
-        return cls(int(facts["columns"]))
+        if type(facts["columns"]) is not int or facts["columns"] < 0:
+            raise ValueError(f"{facts['columns']!r} columns, expected a whole number")
+        return cls(facts["columns"])
 
 
 def _as_matrix(number, x):

@@ -12,10 +12,13 @@ A template is a preset (`chunk`, `ner`, `pos`) or the text of a CRF++ template o
 Outside of the sentence values are `_B-1`, `_B+1`, ... in CRF++, `_x-1`, `_x+1`, ... in Wapiti.
 """
 
+import gzip
+import io
 import re
+import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
+from fenchel.errors import DataError
 from fenchel.features.lines import Line, Macro, Source
 from fenchel.features.patterns import translate
 from fenchel.features.presets import PRESETS
@@ -24,14 +27,16 @@ DIALECTS = ("crf++", "wapiti")
 _KINDS = {"u": "unary", "b": "edge", "*": "both"}
 _FUNCTIONS = {"x": "same", "t": "test", "m": "match"}
 _MACRO = re.compile(
-    r"%(?P<letter>[xXtTmM])\[\s*(?P<anchor>[@*]?)\s*(?P<offset>[+-]?[0-9]+)\s*,\s*(?P<column>[0-9]+)\s*"
-    r'(?:,\s*"(?P<pattern>(?:\\.|[^"\\])*)"\s*)?\]'
+    # possessive: nothing that was taken is given back, so that a line of blanks takes no time squared
+    r"%(?P<letter>[xXtTmM])\[\s*+(?P<anchor>[@*]?+)\s*+(?P<offset>[+-]?[0-9]++)\s*+,\s*+(?P<column>[0-9]++)\s*+"
+    r'(?:,\s*+"(?P<pattern>(?:\\.|[^"\\])*+)"\s*+)?\]'
 )
 _WAPITI = re.compile(r"^[ub*]|%[XtTmM]\[|%x\[\s*@", re.MULTILINE)
-_LARGEST = 1000  # offsets and columns beyond are slips of the pen
+_LARGEST = 1000  # offsets and columns beyond are slips of the pen, and so are lines of more macros
+_LONGEST = 1 << 22  # bytes of a template
 
 
-class TemplateError(ValueError):
+class TemplateError(DataError):
     """A template that cannot be used, as the sentence `name:line: message`."""
 
 
@@ -69,7 +74,7 @@ class Template:
         if n_columns < required:
             wanted = "words" if required == 1 else "words and parts of speech"
             found = _count(n_columns, "column")
-            raise TemplateError(f"the template {self.name} needs {wanted}, but the data have {found}")
+            raise TemplateError("template", None, f"{self.name} needs {wanted}, but the data have {found}")
         return tuple(line for line in self.lines if max(line.columns, default=0) < n_columns)
 
     def to_facts(self) -> dict:
@@ -104,13 +109,27 @@ def read_template(path) -> Template:
     if str(path) in PRESETS:
         return preset(str(path))
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = _read(path).decode("utf-8-sig")
     except FileNotFoundError:
         presets = ", ".join(PRESETS)
         raise FileNotFoundError(f"{path}: no such template file, nor a preset ({presets})") from None
     except UnicodeDecodeError:
-        raise TemplateError(f"{path}: not a template, expected UTF-8 text") from None
-    return parse_template(text, name=str(path))
+        raise TemplateError(str(path), None, "not a template, expected UTF-8 text") from None
+    return parse_template(text.replace("\r\n", "\n").replace("\r", "\n"), name=str(path))
+
+
+def _read(path):
+    """The bytes of a template file, gunzipped if they are gzip."""
+    with open(path, "rb") as file:
+        data = file.read(_LONGEST + 1)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_LONGEST + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TemplateError(str(path), None, f"not a whole gzip file ({error})") from error
+    if len(data) > _LONGEST:
+        raise TemplateError(str(path), None, f"more than {_LONGEST} bytes, too long for a template")
+    return data
 
 
 def parse_template(text: str, dialect: str | None = None, name: str = "<template>") -> Template:
@@ -131,15 +150,14 @@ def parse_template(text: str, dialect: str | None = None, name: str = "<template
     lines, transitions = [], False
     for number, line in enumerate(_clean(text, dialect), 1):
         if line:
-            parsed = _parse_line(f"{name}:{number}", line, dialect, number)
+            parsed = _parse_line((name, number), line, dialect)
             if not parsed.macros and parsed.kind != "unary":
                 transitions = True
                 parsed = parsed._replace(kind="unary") if parsed.kind == "both" else None
             lines += [parsed] if parsed else []
     if not lines:
-        raise TemplateError(
-            f"{name}: no line with attributes of tokens; a template needs one, as U00:%x[0,0]"
-        )
+        message = "no line with attributes of tokens; a template needs one, as U00:%x[0,0]"
+        raise TemplateError(name, None, message)
     return Template(name, dialect, tuple(lines), transitions, text)
 
 
@@ -151,27 +169,28 @@ def _clean(text, dialect):
         yield line.rstrip()
 
 
-def _parse_line(where, line, dialect, number):
+def _parse_line(where, line, dialect):
     letters = "UB" if dialect == "crf++" else "UBub*"
     if line[0] not in letters:
         expected = "U, B or #" if dialect == "crf++" else "u, b, * or #"
-        raise TemplateError(
-            f"{where}: {line[:40]!r} starts with {line[0]!r}, a line must start with {expected}"
-        )
+        message = f"{line[:40]!r} starts with {line[0]!r}, a line must start with {expected}"
+        raise TemplateError(*where, message)
     texts, macros, at = [], [], 0
     for found in _MACRO.finditer(line):
         texts.append(_plain(where, line[at : found.start()]))
         macros.append(_parse_macro(where, found, dialect))
         at = found.end()
     texts.append(_plain(where, line[at:]))
-    return Line(_KINDS[line[0].lower()], tuple(texts), tuple(macros), number=number)
+    if len(macros) > _LARGEST:
+        raise TemplateError(*where, f"{len(macros)} macros, expected at most {_LARGEST} in a line")
+    return Line(_KINDS[line[0].lower()], tuple(texts), tuple(macros), number=where[1])
 
 
 def _plain(where, text):
     """Text between macros, which must not hold the beginning of one."""
     if "%" in text:
         wrong = text[text.index("%") :][:20]
-        raise TemplateError(f"{where}: {wrong!r} is not a macro, expected one as %x[0,1] after each %")
+        raise TemplateError(*where, f"{wrong!r} is not a macro, expected one as %x[0,1] after each %")
     return text
 
 
@@ -179,20 +198,26 @@ def _parse_macro(where, found, dialect):
     letter, anchor, offset, column, pattern = found.group("letter", "anchor", "offset", "column", "pattern")
     text = found.group()
     if dialect == "crf++" and (letter != "x" or anchor or pattern is not None):
-        raise TemplateError(f"{where}: CRF++ has no {text}, only %x[row,column] (dialect='wapiti' reads it)")
+        message = f"CRF++ has no {text}, only %x[row,column] (dialect='wapiti' reads it)"
+        raise TemplateError(*where, message)
     if anchor == "*":
-        raise TemplateError(f"{where}: {text} takes its offset from a column, which is not supported")
-    if max(abs(int(offset)), int(column)) > _LARGEST:
-        raise TemplateError(f"{where}: the numbers in {text} are too large")
+        raise TemplateError(*where, f"{text} takes its offset from a column, which is not supported")
+    if _is_too_large(offset) or _is_too_large(column):
+        raise TemplateError(*where, f"the numbers in {text[:40]} are too large")
     if (letter in "xX") != (pattern is None):
         expected = "no pattern" if letter in "xX" else 'a pattern in quotes, as %t[0,0,"^\\u"]'
-        raise TemplateError(f"{where}: {text} must have {expected}")
+        raise TemplateError(*where, f"{text} must have {expected}")
     try:
         translate(pattern or "")
     except ValueError as error:
-        raise TemplateError(f"{where}: {error}") from None
+        raise TemplateError(*where, str(error)) from None
     source = Source(int(column), _FUNCTIONS[letter.lower()], pattern or "", letter.isupper())
     return Macro(source, int(offset), anchor == "@")
+
+
+def _is_too_large(number):
+    digits = number.lstrip("+-0")
+    return len(digits) > len(str(_LARGEST)) or int(digits or "0") > _LARGEST
 
 
 def _refuse_column(name, line, macro, n_columns):
@@ -203,7 +228,7 @@ def _refuse_column(name, line, macro, n_columns):
     shown = f"%{letter}[{'@' * macro.absolute}{macro.offset},{macro.source.column}{end}"
     have = f"{_count(n_columns, 'column')} (" + ("only 0)" if n_columns == 1 else f"0 to {n_columns - 1})")
     message = f"{shown} names column {macro.source.column}, but the data have {have}"
-    raise TemplateError(f"{name}:{line.number}: {message}")
+    raise TemplateError(name, line.number, message)
 
 
 def _count(n, noun):

@@ -1,32 +1,21 @@
 """Lines of UTF-8 text files, and the errors about what is none."""
 
 import codecs
-import gzip
-import zlib
 from contextlib import contextmanager
 
-from fenchel.io.errors import DataError
-from fenchel.io.files import open_input
-
-
-def source_name(path) -> str:
-    """What errors call the file."""
-    return "<stdin>" if str(path) == "-" else str(path)
+from fenchel.errors import DataError
+from fenchel.io.files import gunzipped, open_input, source_name
 
 
 @contextmanager
 def open_text(path):
-    """(stream of bytes, name for errors) of a path or a binary stream; a broken gzip file is a DataError."""
-    given = hasattr(path, "readline")
-    source = str(getattr(path, "name", "<stream>")) if given else source_name(path)
-    try:
-        if given:
-            yield path, source
-        else:
-            with open_input(path) as stream:
-                yield stream, source
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(source, None, f"not a whole gzip file ({error})") from error
+    """(stream of bytes, name for errors) of a path or a binary stream, gunzipped if need be."""
+    if hasattr(path, "readline"):
+        source = str(getattr(path, "name", "<stream>"))
+        yield gunzipped(path, source), source
+    else:
+        with open_input(path) as stream:
+            yield stream, source_name(path)
 
 
 def lines_of(stream):

@@ -11,11 +11,12 @@ from itertools import count
 import numpy as np
 
 from fenchel._cache import njit
+from fenchel.errors import DataError
 from fenchel.features.tokens import Tokens
 from fenchel.io._text import check_text, lines_of, open_text
-from fenchel.io.errors import DataError
 
 BLOCK = 1 << 20  # bytes of text parsed at a time; a longer line makes a longer block
+MOST_COLUMNS = 10_000  # each costs a dictionary: a text without line ends would cost hundreds of bytes a word
 _SPACE, _TAB, _RETURN, _NEWLINE = (np.uint8(ord(c)) for c in " \t\r\n")
 
 
@@ -25,7 +26,7 @@ def read_columns(path) -> Tokens:
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
 
     Raises
     ------
@@ -61,6 +62,7 @@ class _Corpus:
         """Find where sentences start, and make sure that all lines have as many columns as the first one."""
         if n_fields and not self._ids:
             width = len(text.lstrip().split(b"\n", 1)[0].split())
+            _check_width(width, self._source, self._line + _leading_lines(text))
             self._ids = [defaultdict(count().__next__) for _ in range(width)]
             self._codes = [array("I") for _ in range(width)]
         width = len(self._ids)
@@ -151,7 +153,7 @@ def iterate_columns(path):
         for number, line in lines_of(stream):
             fields = line.split()
             if fields:
-                width = width or len(fields)
+                width = width or _check_width(len(fields), source, number)
                 if len(fields) != width:
                     raise DataError(source, number, f"{_columns(len(fields))}, expected {width}")
                 rows.append(fields)
@@ -169,6 +171,18 @@ def _sentence(rows, source, line):
     check_text(b"\n".join(map(b" ".join, rows)), source, line)
     columns = [b" ".join(column).decode().split(" ") for column in zip(*rows, strict=True)]
     return Tokens.from_columns(columns, [0, len(rows)])
+
+
+def _check_width(width, source, line):
+    """The number of columns of the first line, which says that of all."""
+    if width > MOST_COLUMNS:
+        raise DataError(source, line, f"{width} columns, expected at most {MOST_COLUMNS}")
+    return width
+
+
+def _leading_lines(text):
+    """How many blank lines the text begins with."""
+    return text.count(b"\n", 0, len(text) - len(text.lstrip()))
 
 
 def _columns(n):

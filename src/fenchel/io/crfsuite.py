@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.errors import DataError
 from fenchel.io._text import check_text, lines_of, open_text
-from fenchel.io.errors import DataError
 from fenchel.io.events import Attributes
 from fenchel.io.files import open_output
 
@@ -61,7 +61,7 @@ def iterate_crfsuite(path):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", "-" for standard input, or a binary stream.
+        A file, gunzipped if it is gzip, "-" for standard input, or a binary stream.
 
     Yields
     ------
@@ -76,9 +76,8 @@ def iterate_crfsuite(path):
     with open_text(path) as (stream, source):
         for number, line in lines_of(stream):
             check_text(line, source, number)
-            line = line.decode().rstrip("\r\n")
-            if line.strip():
-                current = _add_item((source, number), line, current)
+            if line.strip():  # of bytes: a no-break space may be a label
+                current = _add_item((source, number), line.decode().rstrip("\r\n"), current)
                 continue
             if current.labels:
                 yield current

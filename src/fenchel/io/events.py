@@ -5,21 +5,19 @@ between them (those of ASCII: a no-break space is part of a name), and empty lin
 decimal and finite: "nan" and "inf" are none, nor is "1f".
 """
 
-import codecs
-import gzip
 import math
 import re
-import zlib
 from typing import NamedTuple
 
-from fenchel.io.errors import DataError
-from fenchel.io.files import open_input
+from fenchel.errors import DataError
+from fenchel.io._text import lines_of, open_text
+from fenchel.io.files import source_name
 
 _DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(_DECIMAL)
 _COSTS = re.compile(f"(?:{_DECIMAL}|x)(?::(?:{_DECIMAL}|x))+")
 _SECTIONS = {"train": 0, "dev": 1, "test": 2}
-_MARKS = {"DEV": 1, "TEST": 2}  # the lines that open a section
+_MARKS = {b"DEV": 1, b"TEST": 2}  # the lines that open a section
 _NEGATIVE = "OpenNLP has no negative values: shift the feature, or read names whole with real_values=False"
 
 
@@ -64,7 +62,7 @@ def read_opennlp(path, real_values=True):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
     real_values : bool
         Whether `name=1.5` is the feature "name" of value 1.5, split at the last `=`.  A context that does not
         end so is a name, of value 1.  Set it to False where digits are text, as in `word=1984`.
@@ -109,7 +107,7 @@ def read_megam(path, explicit=False, values=False, section="train"):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
     explicit : bool
         Whether each class has features of its own, after a `#` for each class (megam -explicit); the class
         field is then the place of the right one, from 0.
@@ -138,17 +136,20 @@ def read_megam(path, explicit=False, values=False, section="train"):
 
 
 def _section_lines(path, wanted):
-    """Yield the lines of one section but comments; the rest of the file is not looked at."""
+    """Yield the lines of one section but comments; the others are passed over.
+
+    To the very end: what was read of a damaged gzip file is known to be wrong only there.
+    """
     current = 0
-    for where, fields in _lines(path):
-        if len(fields) == 1 and fields[0] in _MARKS:
-            if _MARKS[fields[0]] <= current:
-                raise DataError(*where, f"{fields[0]} again or too late, expected DEV once, then TEST once")
-            current = _MARKS[fields[0]]
-            if current > wanted:
-                return
-        elif current == wanted and not fields[0].startswith("#"):
-            yield where, fields
+    for where, words in _words(path):
+        mark = _MARKS.get(words[0], 0) if len(words) == 1 else 0
+        if mark and current <= wanted:
+            if mark <= current:
+                found = words[0].decode()
+                raise DataError(*where, f"{found} again or too late, expected DEV once, then TEST once")
+            current = mark
+        elif current == wanted and not words[0].startswith(b"#"):
+            yield where, _decode(*where, words)
 
 
 def _parse_implicit(where, fields, values):
@@ -238,7 +239,7 @@ def read_tadm(path):
     Parameters
     ----------
     path : str or Path
-        A file, gunzipped if its name ends in ".gz", or "-" for standard input.
+        A file, gunzipped if it is gzip, or "-" for standard input.
 
     Yields
     ------
@@ -316,15 +317,16 @@ def _parse_candidate(where, fields):
 
 def _lines(path):
     """Yield ((source, line number), fields) of every line that is not blank."""
-    source = _source(path)
-    try:
-        with open_input(path) as stream:
-            for number, line in enumerate(stream, 1):
-                words = line.removeprefix(codecs.BOM_UTF8).split() if number == 1 else line.split()
-                if words:
-                    yield (source, number), _decode(source, number, words)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(source, None, f"not a whole gzip file ({error})") from error
+    for where, words in _words(path):
+        yield where, _decode(*where, words)
+
+
+def _words(path):
+    """The same, as bytes."""
+    with open_text(path) as (stream, source):
+        for number, line in lines_of(stream):
+            if words := line.split():
+                yield (source, number), words
 
 
 def _decode(source, number, words):
@@ -344,11 +346,7 @@ def _some(events, path, otherwise="no events found"):
         empty = False
         yield event
     if empty:
-        raise DataError(_source(path), None, otherwise)
-
-
-def _source(path):
-    return "<stdin>" if str(path) == "-" else str(path)
+        raise DataError(source_name(path), None, otherwise)
 
 
 def _numbers(where, tokens, names):

@@ -1,20 +1,87 @@
-"""Opening files for every format: gzip by name, "-" for standard streams, and never a half-written file."""
+"""Opening files: gzip by its first bytes, "-" for standard streams, and never a half-written file."""
 
 import errno
 import gzip
+import io
 import os
 import sys
+import zlib
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from fenchel.errors import DataError
+
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}  # a full disk, a limit, a quota
 
+_GZIP = b"\x1f\x8b"  # how every gzip file begins
+# No text shrinks to a hundredth: a file that grows past both was made to fill the memory.
+_PLENTY, _GROWTH = 1 << 22, 100
 
+
+def source_name(path) -> str:
+    """What errors call the file."""
+    return "<stdin>" if str(path) == "-" else str(path)
+
+
+@contextmanager
 def open_input(path):
-    """A context manager giving the bytes of a file, of a gzipped file, or of standard input."""
+    """The bytes of a file or of standard input, gunzipped if they begin as gzip does, whatever their name."""
     if str(path) == "-":
-        return nullcontext(sys.stdin.buffer)
-    return gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")
+        yield gunzipped(sys.stdin.buffer, source_name(path))
+    else:
+        with open(path, "rb") as file:
+            yield gunzipped(file, source_name(path))
+
+
+def gunzipped(stream, source: str):
+    """The stream, or what it holds if that is gzip; DataError, where it is read, if the gzip is damaged."""
+    return io.BufferedReader(_Gunzip(stream, source)) if _begins_as_gzip(stream) else stream
+
+
+def _begins_as_gzip(stream):
+    """Look at the first two bytes of a stream, and leave them in it."""
+    if hasattr(stream, "seek") and stream.seekable():
+        at = stream.tell()
+        head = stream.read(2)
+        stream.seek(at)
+        return head == _GZIP
+    head = stream.peek(2)[:2] if hasattr(stream, "peek") else b""
+    return head == _GZIP or head == _GZIP[:1]  # a pipe may hand over one byte; no text begins with that one
+
+
+class _Gunzip(io.RawIOBase):
+    """What is inside of a gzip stream."""
+
+    def __init__(self, stream, source):
+        self._packed, self._source, self._given = _Counted(stream), source, 0
+        self._inside = gzip.GzipFile(fileobj=self._packed)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        try:
+            piece = self._inside.read1(len(buffer))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataError(self._source, None, f"not a whole gzip file ({error})") from error
+        self._given += len(piece)
+        if self._given > max(_PLENTY, _GROWTH * self._packed.taken):
+            message = f"grows more than {_GROWTH}-fold when gunzipped; if it is meant to, gunzip it first"
+            raise DataError(self._source, None, message)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class _Counted:
+    """A stream that knows how many bytes were taken from it."""
+
+    def __init__(self, stream):
+        self._stream, self.taken = stream, 0
+
+    def read(self, size):
+        piece = self._stream.read(size)
+        self.taken += len(piece)
+        return piece
 
 
 @contextmanager

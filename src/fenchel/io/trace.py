@@ -8,16 +8,17 @@ import json
 import os
 import platform
 from dataclasses import asdict, fields
-from math import isfinite, isnan, nan
-from pathlib import Path
+from math import inf, isfinite, isnan, nan
 
-from fenchel.io.errors import DataError
-from fenchel.io.files import open_output
+from fenchel.errors import DataError
+from fenchel.io._json import parse_json
+from fenchel.io.files import open_input, open_output
 from fenchel.io.models import library_versions
 from fenchel.trace import Row, Trace
 
 FORMAT_VERSION = 1
 _COLUMNS = {field.name: field.type for field in fields(Row)}
+_WORDS = {None: nan, "inf": inf, "-inf": -inf}  # the floats that JSON has not
 
 
 def write_trace(path, trace: Trace, **facts) -> None:
@@ -37,15 +38,16 @@ def write_trace(path, trace: Trace, **facts) -> None:
 
 def read_trace(path) -> Trace:
     """The trace that `write_trace` wrote; DataError names the line that is damaged."""
-    lines = _lines(Path(path))
+    lines = _lines(path)
     header = _object(path, 1, lines[0] if lines else "")
     found = header.get("format_version")
-    if not isinstance(found, int) or "solver" not in header:
+    names = header.get("solver"), header.get("problem", "")
+    if type(found) is not int or not all(isinstance(name, str) for name in names):
         raise DataError(str(path), 1, "not the header of a fenchel trace")
     if found != FORMAT_VERSION:
         raise DataError(str(path), 1, f"trace format {found}, but this fenchel reads format {FORMAT_VERSION}")
     rows = [_row(path, number, line) for number, line in enumerate(lines[1:], start=2)]
-    return Trace(header["solver"], header.get("problem", ""), rows)
+    return Trace(*names, rows)
 
 
 def machine() -> dict:
@@ -78,8 +80,9 @@ def _to_json(value):
 
 def _lines(path):
     try:
-        # Not splitlines(): a name in the header may hold one of the other characters that end a line.
-        lines = path.read_text(encoding="utf-8").split("\n")
+        with open_input(path) as stream:
+            # Not splitlines(): a name in the header may hold one of the other characters that end a line.
+            lines = stream.read().decode().replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:
         raise DataError(str(path), None, "not a text file, expected a fenchel trace") from None
     if lines[-1]:
@@ -89,9 +92,11 @@ def _lines(path):
 
 def _object(path, number, line):
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except json.JSONDecodeError as error:
         raise DataError(str(path), number, f"not JSON ({error.msg}, column {error.colno})") from None
+    except ValueError as error:
+        raise DataError(str(path), number, f"not JSON that can be read ({error})") from None
     if not isinstance(value, dict):
         raise DataError(str(path), number, f"a {type(value).__name__}, expected an object")
     return value
@@ -107,9 +112,13 @@ def _row(path, number, line):
 
 
 def _number(path, number, name, value):
+    """The value of a field: a whole number where the column counts something, else a float."""
     try:
-        if isinstance(value, bool):
+        if _COLUMNS[name] is float and (value is None or isinstance(value, str)):
+            return _WORDS[value]
+        if type(value) not in (int, float) or _COLUMNS[name](value) != value:
             raise ValueError
-        return nan if value is None else _COLUMNS[name](value)
-    except (TypeError, ValueError):
-        raise DataError(str(path), number, f"{name} is {value!r}, expected a number") from None
+        return _COLUMNS[name](value)
+    except (KeyError, ValueError, OverflowError):
+        shown = repr(value)[:40]
+        raise DataError(str(path), number, f"{name} is {shown}, expected a number") from None

@@ -1,4 +1,4 @@
-"""The error every reader raises on malformed input."""
+"""The error of every file that cannot be read: data, templates, traces, models."""
 
 
 class DataError(ValueError):
