@@ -91,7 +91,9 @@ def _search_line(problem, state, direction, slope, step):
 def _search_orthant(problem, state, direction, slope, step):
     """A point of sufficient decrease inside the orthant, by halving the step; None where none is found.
 
-    Andrew and Gao (2007), section 3.2: the decrease promised is that along the projected step.
+    Andrew and Gao (2007), section 3.2: the decrease promised is that along the projected step. Near the
+    optimum P is constant to rounding, as in `_search_line`: there the slope along the step tells, which on a
+    quadratic may rise to the opposite of what it was before P rises.
     """
     before = state.evaluation
     for _ in range(50):
@@ -100,8 +102,8 @@ def _search_orthant(problem, state, direction, slope, step):
         after = evaluate(problem, state, w, before.b)
         if after.value < before.value and after.value <= before.value + SUFFICIENT * promised:
             return after
-        flat = abs(after.value - before.value) <= FLAT * abs(before.value)
-        if flat and after.gradient_norm < 0.9 * before.gradient_norm:
+        flat = promised < 0.0 and abs(after.value - before.value) <= FLAT * abs(before.value)
+        if flat and _by_parts(problem, _slope_along, after.gradient, before.w, w) <= -0.9 * promised:
             return after
         step *= 0.5
     return None
@@ -118,6 +120,15 @@ def _dot(start, stop, a, b):
     total = 0.0
     for j in range(np.uint64(start), np.uint64(stop)):
         total += a[j] * b[j]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _slope_along(start, stop, gradient, w, moved):
+    """⟨gradient, moved − w⟩."""
+    total = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        total += gradient[j] * (moved[j] - w[j])
     return total
 
 
