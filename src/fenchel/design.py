@@ -24,6 +24,7 @@ from fenchel import _sparse
 TAIL = 3  # entries of the augmented vector after the weights, for each output
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
+ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 LARGE = 400_000  # multiplications from which splitting pays
 
 
@@ -100,7 +101,8 @@ class Design:
     def matrix_seconds(self) -> float:
         """About what the Hessian (K(K + 1)/2 Gram matrices) and its factorisation take, in seconds."""
         pairs = self.outputs * (self.outputs + 1) / 2
-        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * float(self.dim) ** 3)
+        cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
+        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * cores * float(self.dim) ** 3)
 
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
@@ -108,8 +110,12 @@ class Design:
             _sparse.weighted_gram(self.rows, start, stop, weights, out)
             return out
 
-        upper = sum(self.for_each_part(self.n, work, part))
-        return upper + np.triu(upper, 1).T
+        upper, *others = self.for_each_part(self.n, work, part)
+        for other in others:
+            upper += other
+        del others
+        upper += np.triu(upper, 1).T
+        return upper
 
     def _gram_by_blocks(self, weights):
         matrix = _sparse.as_csr(self.rows)

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 
 from fenchel._memory import available_bytes
+from fenchel.curvature import matrix_bytes
 from fenchel.problem import Point, Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver, Start, State
@@ -101,11 +102,11 @@ def choose(problem: Problem) -> str:
     """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on.
 
     With an L1 term the one solver that takes it. Otherwise:
-    Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
-    it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
-    memory and it converges fast: on sparse data, and with several labels also where the curvature of a
-    block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient, or cutting
-    planes for the hinge loss.
+    Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing)
+    and fit in half of the memory: it does not mind badly scaled features. Else dual coordinate descent, where
+    its dual variables fit and it converges fast: on sparse data, and with several labels also where the
+    curvature of a block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient,
+    or cutting planes for the hinge loss.
     """
     if problem.l1 > 0.0:
         return "lbfgs"
@@ -117,7 +118,8 @@ def choose(problem: Problem) -> str:
     if problem.loss.hinge:
         return "cd-dual"
     design, rows = problem.design, problem.examples.rows
-    if 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05):
+    quick = 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05)
+    if quick and matrix_bytes(problem.dim) <= 0.5 * available_bytes():
         return "newton"
     primal = "lbfgs" if problem.structure.name == "binary" else "tron"
     if problem.lam == 0.0 or not fits:
