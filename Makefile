@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format clean
+.PHONY: demo test test-matrix lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# The suite once per row: other processors, one thread, another Python. Hours; ROWS=a,b and TESTS=files for less.
+test-matrix: $(READY)
+	$(BIN)/python .ci/matrix.py $(if $(ROWS),--rows $(ROWS)) $(if $(NEWEST),--newest $(NEWEST)) $(TESTS)
+
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -26,4 +30,4 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .numba_cache .pytest_cache .ruff_cache demo-output
+	rm -rf $(VENV) .venv-newest .matrix .numba_cache .pytest_cache .ruff_cache demo-output
