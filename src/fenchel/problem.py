@@ -50,6 +50,7 @@ OFFERS = {
 }
 
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
+UNEVEN = 30.0  # times the curvature's root may differ before features count as badly scaled
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 
 
@@ -169,6 +170,20 @@ class Problem:
         """Of the marginals of all examples."""
         return self.structure.shape(self.examples)
 
+    @cached_property
+    def scales(self) -> np.ndarray | None:
+        """(d,) √(σ²/4 + λ), the curvature of each weight, where features differ much in scale; else None.
+
+        σ²: `Design.spreads`. None too for candidates and sequences.
+        """
+        if self.structure.linked or self.examples.starts is not None:
+            return None
+        roots = np.sqrt(0.25 * self.design.spreads(self.examples.mass) + self.lam)
+        roots[roots == 0.0] = roots.max(initial=0.0)  # a feature that says nothing, and λ = 0
+        if not np.isfinite(roots).all() or not roots.max(initial=0.0) > UNEVEN * roots.min(initial=np.inf):
+            return None
+        return np.repeat(roots, self.design.outputs)
+
     def with_penalty(self, lam: float) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
         other = replace(self, regularizer=replace(self.regularizer, lam=lam))
@@ -212,12 +227,12 @@ class Problem:
         if not self.free:
             return self.design.augment(w), None, 0.0
         scores = self.scores(w)
-        b = self.offset(scores, b)
+        b = self.offset(scores, self.design.to_shifted(w, b))
         scores += b
-        return NO_WEIGHTS, scores, b
+        return NO_WEIGHTS, scores, self.design.from_shifted(w, b)
 
     def scores(self, w) -> np.ndarray:
-        """A_i w of all examples, without offset: one pass."""
+        """A_i w of all examples, without offset, of features as the design has them: one pass."""
         if not self.structure.linked:
             return self.design.scores(w)
         scores, v = np.empty(self.shape), self.design.augment(w)
