@@ -30,7 +30,7 @@ PARTS = 4  # a large sum over rows is always split in this many, so that no numb
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 LARGE = 400_000  # multiplications from which splitting pays
-FAR = 100.0  # a column is shifted where it is farther from zero than this many times its width
+FAR = 2.0  # a column is shifted where it is farther from zero than this many times its width: exactly, then
 
 
 class Columns(NamedTuple):
