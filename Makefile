@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test campaign hostile lint format clean
+.PHONY: demo test test-matrix campaign hostile lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,10 @@ campaign: $(READY)
 hostile: $(READY)
 	$(BIN)/python tests/hostile.py $(N)
 
+# The suite once per row: other processors, one thread, another Python. Hours; ROWS=a,b and TESTS=files for less.
+test-matrix: $(READY)
+	$(BIN)/python .ci/matrix.py $(if $(ROWS),--rows $(ROWS)) $(if $(NEWEST),--newest $(NEWEST)) $(TESTS)
+
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -36,4 +40,4 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .numba_cache .pytest_cache .ruff_cache demo-output
+	rm -rf $(VENV) .venv-newest .matrix .numba_cache .pytest_cache .ruff_cache demo-output

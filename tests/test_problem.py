@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from brute import Dense
 from fenchel import problems
 from fenchel.certificates import joined
-from fenchel.curvature import solve_positive
 from matrix import Case, base
 
 RNG = np.random.default_rng
@@ -288,28 +287,3 @@ def test_a_problem_says_what_it_is():
     assert str(setting("sparse", free=True).problem()) == (
         "binary log, n = 48, d = 60, 288 non-zeros, λ = 0.0104167, free intercept"
     )
-
-
-# ---- the linear system of the Newton steps
-
-
-def test_solve_positive_keeps_its_digits_on_bad_scales():
-    rng = RNG(14)
-    A = rng.normal(size=(30, 6))
-    scale = 10.0 ** np.arange(-9.0, 9.0, 3.0)
-    matrix, x = (A.T @ A) * np.outer(scale, scale), rng.normal(size=6) / scale
-    np.testing.assert_allclose(solve_positive(matrix, matrix @ x), x, rtol=1e-9)
-
-
-def test_solve_positive_of_a_singular_matrix_is_a_solution():
-    A = RNG(15).normal(size=(3, 6))
-    matrix = A.T @ A
-    matrix[:, 2] = matrix[2, :] = 0.0
-    rhs = matrix @ np.ones(6)
-    np.testing.assert_allclose(matrix @ solve_positive(matrix, rhs), rhs, atol=1e-10)
-
-
-def test_matrices_that_cannot_fit_are_refused_with_their_size(monkeypatch):
-    monkeypatch.setattr("fenchel._memory.available_bytes", lambda: 1000)
-    with pytest.raises(MemoryError, match=r"a 10 × 10 matrix needs .* use a solver without one: lbfgs"):
-        setting("dense").problem().quadratic(np.ones(48))

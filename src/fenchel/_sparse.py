@@ -70,6 +70,22 @@ def take(rows: Rows, keep: np.ndarray) -> Rows:
     return as_rows(as_csr(rows)[keep])
 
 
+def full_columns(rows: Rows) -> np.ndarray:
+    """(n_columns,) bool: which columns have an entry in every row."""
+    n = rows.shape[0]
+    for count in (min(n, 100), n):  # of most sparse matrices a few rows already rule out all
+        indices = rows.indices[: int(rows.indptr[count])].view(np.int32)
+        full = np.bincount(indices, minlength=rows.n_columns) == count
+        if not full.any():
+            break
+    return full
+
+
+def minus(rows: Rows, shift: np.ndarray) -> Rows:
+    """x_ij − shift_j at the entries there are."""
+    return rows._replace(data=rows.data - shift[rows.indices])
+
+
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def sum_of_squares(w):
     """‖w‖². One thread: at 100,000 entries BLAS wakes others, and waits for them where the cores are busy."""

@@ -63,10 +63,10 @@ class Extent(NamedTuple):
     outputs: int  # weights of a column
 
 
-def extent_of(examples, outputs: int, linked: bool) -> Extent:
-    """Of the features of these examples."""
-    peaks, norm = _extent(examples.rows)
-    edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(examples.rows.shape[0]) / 16.0
+def extent_of(rows: Rows, examples, outputs: int, linked: bool) -> Extent:
+    """Of the features of these examples; rows: as they are multiplied by weights."""
+    peaks, norm = _extent(rows)
+    edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(rows.shape[0]) / 16.0
     if linked:
         lengths = np.diff(examples.starts.astype(np.int64))
         parts = float(examples.mass @ (2.0 * lengths - 1.0))
@@ -95,7 +95,7 @@ def sum_rounding(extent: Extent, moved: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _extent(rows: Rows):
+def _extent(rows):
     """The largest |x| of each column, and the largest ‖x‖ of a row."""
     peaks, largest = np.zeros(rows.n_columns), 0.0
     for i in range(rows.indptr.size - 1):

@@ -1,12 +1,17 @@
 """Matrices of second derivatives, for the methods that factorise one, and how to solve with them."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from threadpoolctl import threadpool_limits
 
 from fenchel._memory import require_memory
 from fenchel._sparse import as_csr, as_rows
-from fenchel.design import Design
+from fenchel.design import ONE_CORE, Design
+
+UNEVEN = 30.0  # times the curvature's root may differ before features count as badly scaled
 
 
 def quadratic(design: Design, weights, lam: float) -> np.ndarray:
@@ -23,10 +28,24 @@ def quadratic(design: Design, weights, lam: float) -> np.ndarray:
     return matrix
 
 
+def scales(design: Design, mass, lam: float) -> np.ndarray | None:
+    """(d,) √(σ²/4 + λ), σ² as `Design.spreads` has it; None where they are nearly the same."""
+    roots = np.sqrt(0.25 * design.spreads(mass) + lam)
+    roots[roots == 0.0] = roots.max(initial=0.0)  # a feature that says nothing, and λ = 0
+    if not np.isfinite(roots).all() or not roots.max(initial=0.0) > UNEVEN * roots.min(initial=np.inf):
+        return None
+    return np.repeat(roots, design.outputs)
+
+
+def matrix_bytes(size: int) -> int:
+    """What it takes to make a matrix and to factorise it: four parts of a Gram matrix, and another matrix."""
+    return 5 * 8 * size**2
+
+
 def require_matrix(size: int) -> None:
     """Refuse a matrix that cannot fit, stating its size."""
     require_memory(
-        5 * 8 * size**2,  # parts of the Gram matrix, their sum, its scaled copy
+        matrix_bytes(size),
         f"a {size} × {size} matrix",
         "use a solver without one: lbfgs, tron, cd-dual",
     )
@@ -75,19 +94,48 @@ def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
     return matrix
 
 
+class Cholesky:
+    """A positive definite matrix, factorised; LinAlgError where it is not. The matrix is overwritten."""
+
+    def __init__(self, matrix: np.ndarray):
+        with _threads_for(matrix):
+            # The transpose is the same matrix, in the order of LAPACK: no copy is made.
+            self.factor = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        with _threads_for(self.factor[0]):
+            return cho_solve(self.factor, rhs, check_finite=False)
+
+
+def _threads_for(matrix):
+    """One thread for LAPACK on a matrix of 2 GiB: with several, SciPy's OpenBLAS crashes the process there.
+
+    Of 17,000 rows it did, of 15,000 it did not; with one thread 20,000 were right.
+    """
+    return threadpool_limits(1, "blas") if matrix.nbytes >= ONE_CORE else nullcontext()
+
+
 def solve_positive(matrix, rhs) -> np.ndarray:
     """matrix⁻¹ rhs for a symmetric positive (semi-)definite matrix, whatever the scales of its rows.
 
-    Cholesky after dividing out the diagonal, so that badly scaled features keep their digits; the
-    pseudo-inverse where the matrix is singular (λ = 0 and dependent features).
+    rhs (d,) or (d, m). Cholesky after dividing out the diagonal, so that badly scaled features keep their
+    digits; the pseudo-inverse where the matrix is singular (λ = 0 and dependent features).
     """
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale[scale == 0.0] = 1.0
-    scaled = matrix / np.outer(scale, scale)
+    rhs = (rhs.T / scale).T
     try:
-        return cho_solve(cho_factor(scaled, check_finite=False), rhs / scale, check_finite=False) / scale
+        return (Cholesky(_scaled(matrix, scale)).solve(rhs).T / scale).T
     except LinAlgError:
-        values, vectors = eigh(scaled)
+        with _threads_for(matrix):
+            values, vectors = eigh(_scaled(matrix, scale).T, overwrite_a=True)
         keep = values > values[-1] * values.size * np.finfo(float).eps
         kept = vectors[:, keep]
-        return kept @ ((kept.T @ (rhs / scale)) / values[keep]) / scale
+        return ((kept @ ((kept.T @ rhs).T / values[keep]).T).T / scale).T
+
+
+def _scaled(matrix, scale):
+    """matrix_ij / (scale_i scale_j), a new one."""
+    scaled = matrix / scale
+    scaled /= scale[:, None]
+    return scaled

@@ -9,6 +9,10 @@ K per attribute, W (A, K) row by row. The augmented vector v of the block kernel
     then K numbers    x̄ · V, kept up with one multiplication a step
 
 Centring decouples w from b: without it, alternating between them crawls. The features stay sparse.
+
+Where b is free, a column in a narrow band far from zero (a timestamp) is first shifted next to zero, which
+changes b alone: products of such a column have no digits left for its spread. Inside, b is that of shifted
+features; `augment`, `weights` and `to_shifted`, `from_shifted` translate.
 """
 
 import os
@@ -24,7 +28,9 @@ from fenchel import _sparse
 TAIL = 3  # entries of the augmented vector after the weights, for each output
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
+ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 LARGE = 400_000  # multiplications from which splitting pays
+FAR = 2.0  # a column is shifted where it is farther from zero than this many times its width: exactly, then
 
 
 class Columns(NamedTuple):
@@ -47,13 +53,14 @@ class Design:
 
     def __init__(self, rows: _sparse.Rows, mass, outputs: int | None, threads=None, extra=0):
         """mass (n,): of the rows, where features are to be centred; else None. extra: weights not of X."""
-        self.rows = rows
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
         self.outputs = outputs or 1
         self.dim = self.n_columns * self.outputs + extra
         self.threads = thread_count(threads)
         self.centred = mass is not None
+        self.shift = shift_of_far_columns(rows) if self.centred else None
+        self.rows = rows if self.shift is None else _sparse.minus(rows, self.shift)
         self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)
 
     def for_each_part(self, count: int, work: float, task, parts: int = PARTS) -> list:
@@ -83,6 +90,14 @@ class Design:
 
         return sum(self.for_each_part(self.n, self.work, part))
 
+    def spreads(self, mass: np.ndarray) -> np.ndarray:
+        """(A,) the variance of each column divided by its share of entries: rare ones do not look small."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = self.rows._replace(data=self.rows.data**2)
+            variance = Design(rows, None, None, self.threads).adjoint(mass) - self.centre**2
+        share = np.bincount(rows.indices.view(np.int32), minlength=self.n_columns) / self.n
+        return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
+
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
         by_rows, by_blocks = self._gram_work
@@ -100,7 +115,8 @@ class Design:
     def matrix_seconds(self) -> float:
         """About what the Hessian (K(K + 1)/2 Gram matrices) and its factorisation take, in seconds."""
         pairs = self.outputs * (self.outputs + 1) / 2
-        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * float(self.dim) ** 3)
+        cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
+        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * cores * float(self.dim) ** 3)
 
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
@@ -108,8 +124,12 @@ class Design:
             _sparse.weighted_gram(self.rows, start, stop, weights, out)
             return out
 
-        upper = sum(self.for_each_part(self.n, work, part))
-        return upper + np.triu(upper, 1).T
+        upper, *others = self.for_each_part(self.n, work, part)
+        for other in others:
+            upper += other
+        del others
+        upper += np.triu(upper, 1).T
+        return upper
 
     def _gram_by_blocks(self, weights):
         matrix = _sparse.as_csr(self.rows)
@@ -160,6 +180,22 @@ class Design:
         """x̄ · W, (K,)."""
         return self.centre @ w[: self.dim].reshape(self.n_columns, self.outputs)
 
+    def to_shifted(self, w: np.ndarray, b):
+        """The offset of shifted features that goes with w and the offset b of the features as given."""
+        return b if self.shift is None else b + self._along_shift(w)
+
+    def from_shifted(self, w: np.ndarray, b):
+        """The inverse of `to_shifted`; of several outputs with mean zero."""
+        if self.shift is None:
+            return b
+        b = b - self._along_shift(w)
+        return b - b.mean() if self.matrix else b
+
+    def _along_shift(self, w):
+        """shift · W, (K,), or a number where there is one output."""
+        along = self.shift @ w[: self.dim].reshape(self.n_columns, self.outputs)
+        return along if self.matrix else float(along[0])
+
     def augment(self, w: np.ndarray, b=0.0) -> np.ndarray:
         """The augmented vector of (w, b)."""
         v = np.zeros(self.dim + TAIL * self.outputs)
@@ -167,7 +203,8 @@ class Design:
         if self.centred:
             self.offsets(v)[:] = self.along_centre(w)
             self.parts(v)[2][:] = self.offsets(v)
-        self.offsets(v)[:] += b  # b multiplies features that are not centred, its place in v centred ones
+        # b multiplies features that are neither shifted nor centred, its place in v those that are.
+        self.offsets(v)[:] += self.to_shifted(w, b)
         return v
 
     def parts(self, v: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -184,7 +221,7 @@ class Design:
         if self.centred:
             w.reshape(self.n_columns, self.outputs)[:] -= np.outer(self.centre, c)
             b = b - self.along_centre(w)
-        return w, b.copy() if self.matrix else float(b[0])
+        return w, self.from_shifted(w, b.copy() if self.matrix else float(b[0]))
 
     def squared_norm(self, v: np.ndarray) -> float:
         """‖w‖² of an augmented vector, without making w."""
@@ -195,6 +232,23 @@ class Design:
     def centre_norm(self) -> float:
         """‖x̄‖²."""
         return _sparse.sum_of_squares(self.centre)
+
+
+def shift_of_far_columns(rows: _sparse.Rows) -> np.ndarray | None:
+    """(A,) the least entry of each column that has no zero and lies in a narrow band far from zero, else 0.
+
+    None where there is no such column. x − shift is exact: both are within a factor of two (Sterbenz).
+    """
+    full = _sparse.full_columns(rows)
+    if not full.any():
+        return None
+    values = rows.data if full.all() else rows.data[full[rows.indices]]
+    values = values.reshape(rows.shape[0], -1)
+    low, high = values.min(axis=0), values.max(axis=0)
+    far = 0.5 * high - 0.5 * low < 0.5 / FAR * np.abs(low)  # halves: a difference may overflow
+    shift = np.zeros(rows.n_columns)
+    shift[full] = np.where(far, low, 0.0)
+    return shift if far.any() else None
 
 
 def for_each_share(count: int, work: float, threads: int | None, task, parts: int = PARTS) -> list:

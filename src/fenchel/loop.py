@@ -11,6 +11,7 @@ import numpy as np
 from fenchel._compiling import compiling_clock
 from fenchel._memory import available_bytes
 from fenchel.certificates import Point
+from fenchel.curvature import matrix_bytes
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver, Start, State
@@ -21,6 +22,11 @@ FIRST_CHECK, FARTHER = 10.0, 1.3
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 # Where `choose` takes dual coordinate descent: at most this share of non-zeros, or this curvature times it.
 SPARSE, EASY = 0.1, 200.0
+# Not where features are so many times apart and the curvature is above this: then L-BFGS, which scales them.
+APART, HARD = 100.0, 1e6
+# Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
+# attributes than tokens, so many.
+LONG, LONG_IF_RICH = 100, 3000
 
 
 @dataclass(frozen=True)
@@ -109,32 +115,49 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
 def choose(problem: Problem) -> str:
     """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on.
 
-    With an L1 term the one solver that takes it. Otherwise:
-    Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing):
-    it does not mind badly scaled features. Else dual coordinate descent, where its dual variables fit in
-    memory and it converges fast: on sparse data, and with several labels also where the curvature of a
-    block, m‖x‖²/λ, is small. Else a method of the primal. Sequences: exponentiated gradient, or cutting
-    planes for the hinge loss.
+    With an L1 term the one solver that takes it. Sequences: exponentiated gradient unless they are long, or
+    cutting planes for the hinge loss. Otherwise:
+    Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing)
+    and fit in half of the memory: it does not mind badly scaled features. Else dual coordinate descent, where
+    its dual variables fit and it converges fast: on sparse data, and with several labels also where the
+    curvature of a block, m‖x‖²/λ, is small. Else a method of the primal.
     """
     if problem.l1 > 0.0:
         return "lbfgs"
     fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
     if problem.structure.linked:
-        if problem.loss.hinge:
-            return "cutting-plane" if fits else "sgd"
-        return "eg-gap" if problem.lam > 0.0 and fits else "lbfgs"
+        return _choose_for_sequences(problem, fits)
     if problem.loss.hinge:
         return "cd-dual"
-    design, rows = problem.design, problem.examples.rows
-    if 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05):
+    design = problem.design
+    quick = 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05)
+    if quick and matrix_bytes(problem.dim) <= 0.5 * available_bytes():
         return "newton"
-    primal = "lbfgs" if problem.structure.name == "binary" else "tron"
-    if problem.lam == 0.0 or not fits:
-        return primal
+    if problem.lam > 0.0 and fits and _suits_dual_coordinates(problem):
+        return "cd-dual"
+    return "lbfgs" if problem.structure.name == "binary" or _badly_scaled(problem) else "tron"
+
+
+def _choose_for_sequences(problem, fits) -> str:
+    """A block of exponentiated gradient is a sequence: the longer, the slower."""
+    if problem.loss.hinge:
+        return "cutting-plane" if fits else "sgd"
+    tokens, attributes = problem.examples.rows.shape
+    short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
+    return "eg-gap" if problem.lam > 0.0 and fits and short else "lbfgs"
+
+
+def _suits_dual_coordinates(problem) -> bool:
+    rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
     easy = problem.structure.name != "binary" and curvature * density <= EASY
-    return "cd-dual" if density <= SPARSE or easy else primal
+    return (density <= SPARSE or easy) and not (curvature > HARD and _badly_scaled(problem))
+
+
+def _badly_scaled(problem) -> bool:
+    """Whether only a method that scales the features itself gets anywhere."""
+    return problem.scales is not None and problem.scales.max() > APART * problem.scales.min()
 
 
 def solver_name(solver: Solver) -> str:

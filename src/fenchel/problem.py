@@ -153,12 +153,23 @@ class Problem:
     @cached_property
     def extent(self) -> Extent:
         """How large the features are: what rounding is measured by."""
-        return certificates.extent_of(self.examples, self.design.outputs, self.structure.linked)
+        design = self.design
+        return certificates.extent_of(design.rows, self.examples, design.outputs, self.structure.linked)
 
     @property
     def shape(self) -> tuple:
         """Of the marginals of all examples."""
         return self.structure.shape(self.examples)
+
+    @cached_property
+    def scales(self) -> np.ndarray | None:
+        """(d,) the curvature's root of each weight, where features differ much in scale; else None.
+
+        None too for candidates and sequences.
+        """
+        if self.structure.linked or self.examples.starts is not None:
+            return None
+        return curvature.scales(self.design, self.examples.mass, self.lam)
 
     def with_penalty(self, lam: float) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
@@ -214,12 +225,12 @@ class Problem:
         if not self.free:
             return self.design.augment(w), None, 0.0
         scores = self.scores(w)
-        b = self.offset(scores, b)
+        b = self.offset(scores, self.design.to_shifted(w, b))
         scores += b
-        return NO_WEIGHTS, scores, b
+        return NO_WEIGHTS, scores, self.design.from_shifted(w, b)
 
     def scores(self, w) -> np.ndarray:
-        """A_i w of all examples, without offset: one pass."""
+        """A_i w of all examples, without offset, of features as the design has them: one pass."""
         if not self.structure.linked:
             return self.design.scores(w)
         scores, v = np.empty(self.shape), self.design.augment(w)
@@ -371,8 +382,8 @@ class Problem:
         w, value, norm = evaluation.w, evaluation.value, evaluation.gradient_norm
         loss = value - self.regularizer.value(w)
         gap = self.regularizer.gap(w, evaluation.smooth, loss)
-        extent, moved = self.extent, evaluation.moved
-        rounding = certificates.score_rounding(extent, w, evaluation.b, value, gap, moved)
+        extent, moved, b = self.extent, evaluation.moved, self.design.to_shifted(w, evaluation.b)
+        rounding = certificates.score_rounding(extent, w, b, value, gap, moved)
         error = certificates.sum_rounding(extent, moved) + certificates.FEW * self.lam * np.linalg.norm(w)
         rounding += self.regularizer.slack(w, gap, loss, error)
         return certified(w, evaluation.b, value, gap, rounding, norm)
@@ -393,7 +404,8 @@ class Problem:
         v, scores, b = self._look(w)
         value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
         primal = value + self.regularizer.value(w)
-        rounding = certificates.score_rounding(self.extent, w, b, primal, gap, moved)
+        shifted = self.design.to_shifted(w, b)
+        rounding = certificates.score_rounding(self.extent, w, shifted, primal, gap, moved)
         rounding += certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
         return certified(w, b, primal, gap, rounding)
 

@@ -40,7 +40,7 @@ class DualSolver:
         if start is not None and start.mu is not None and start.mu.shape == problem.shape:
             return start.mu.copy()
         if start is not None and problem.loss.name == "log":
-            scores = problem.scores(start.w) + start.b
+            scores = problem.scores(start.w) + problem.design.to_shifted(start.w, start.b)
             return np.maximum(problem.marginals(scores), TINY)
         return fresh
 
@@ -66,7 +66,7 @@ class DualSolver:
             return None
         w, b = problem.design.weights(state.v)
         scores = problem.scores(w)
-        b = problem.offset(scores, b)
+        b = problem.offset(scores, problem.design.to_shifted(w, b))
         problem.design.offsets(state.v)[:] = b + problem.design.along_centre(w)
         state.passes += 1.0
         return scores + b

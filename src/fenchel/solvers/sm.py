@@ -1,13 +1,13 @@
 """Surrogate maximisation: zhang2005 (12), (15), (16), (21), each with the regulariser added."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from fenchel._cache import njit
-from fenchel.curvature import solve_positive
+from fenchel.curvature import Cholesky, solve_positive
 from fenchel.solvers.base import BatchSolver, BatchState, backtrack, evaluate
 from fenchel.solvers.gis import largest_row_sum, require_nonnegative, require_seen, scaled_update
 
@@ -51,11 +51,10 @@ class SM(BatchSolver):
     def _bound(self, problem):
         """½ Σ m x xᵀ + λ I (¼ for one weight vector), factorised where it has full rank."""
         share = 0.5 if problem.design.matrix else 0.25
-        matrix = problem.quadratic(share * problem.examples.mass)
         try:
-            return cho_factor(matrix)
+            return Cholesky(problem.quadratic(share * problem.examples.mass))
         except np.linalg.LinAlgError:
-            return matrix
+            return problem.quadratic(share * problem.examples.mass)
 
     def step(self, problem, state):
         now = state.evaluation
@@ -76,15 +75,11 @@ class SM(BatchSolver):
 
     def _quadratic_step(self, problem, fixed, gradient):
         """(½FD̃Fᵀ + λI)⁻¹ G (I − 11ᵀ/K) + G 11ᵀ/(Kλ), of which (21) is the case λ = 0; G (A, K)."""
-        solve = cho_solve if isinstance(fixed, tuple) else solve_positive
+        solve = fixed.solve if isinstance(fixed, Cholesky) else partial(solve_positive, fixed)
         if not problem.design.matrix:
-            return solve(fixed, gradient[:, 0])
+            return solve(gradient[:, 0])
         mean = gradient.mean(axis=1, keepdims=True)
-        inside = gradient - mean
-        if isinstance(fixed, tuple):
-            step = cho_solve(fixed, inside)
-        else:
-            step = np.column_stack([solve_positive(fixed, column) for column in inside.T])
+        step = solve(gradient - mean)
         return step + mean / problem.lam if problem.lam > 0.0 else step
 
     def _by_label(self, problem, now, gradient):
