@@ -42,6 +42,14 @@ def test_features_far_apart():
     assert choose(problems.flat(X[:, 1:], y)) == "cd-dual"
 
 
+def test_many_features_far_apart_and_few_examples():
+    """All but separable: Newton alone proves its model, and the matrix is worth seconds."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 300)) * np.geomspace(1e-6, 1e9, 300), rng.integers(0, 2, 400)
+    assert choose(problems.binary(X, y)) == "newton"
+    assert choose(problems.binary(np.vstack([X] * 3), np.tile(y, 3))) == "lbfgs"
+
+
 def test_a_matrix_that_does_not_fit(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(500, 20)), np.arange(500) % 2
     assert choose(problems.binary(X, y)) == "newton"

@@ -176,7 +176,7 @@ def test_interrupted_training_saves_the_best_model_so_far(folder, monkeypatch):
         (
             "a b\n",
             ("--template", "chunk"),
-            "the template chunk needs words and parts of speech, but the data",
+            "chunk: the template needs words and parts of speech, but the data",
         ),
         ("a b\n", ("--template", "own"), "own:2: %x[0,3] names column 3, but the data have 1 column"),
         ("a b\n", ("--template", "none"), "none: no such template file, nor a preset (chunk, ner, pos)"),

@@ -98,7 +98,7 @@ def test_extreme_constants(lam, l1):
 @pytest.mark.parametrize("lam", [0.0, 0.1])
 def test_a_huge_constant_leaves_no_weight_and_no_step(lam):
     result = solved(binary(l1=1e3, lam=lam))
-    assert result.status is Status.CONVERGED and result.certificate.passes == 1.0
+    assert result.status is Status.CONVERGED and result.certificate.passes == 0.0
     assert not result.w.any() and result.certificate.gap == 0.0 and result.certificate.gradient_norm == 0.0
 
 
@@ -133,7 +133,8 @@ def test_bounds_hold_everywhere(lam, free):
         w = scale * rng.normal(size=problem.dim) * (rng.uniform(size=problem.dim) < 0.5)
         point = problem.primal_point(w)
         assert point.dual <= optimum * (1.0 + 1e-9) and point.primal >= optimum * (1.0 - 1e-9)
-        assert point.gap >= 0.0 and point.primal - point.gap == pytest.approx(point.dual, abs=1e-12)
+        assert point.gap >= 0.0
+        assert point.primal - point.gap == pytest.approx(point.dual, abs=1e-12 * point.primal)
 
 
 def test_the_gap_is_that_of_the_marginals():
@@ -194,7 +195,7 @@ def test_a_warm_start_goes_on():
     problem = problems.flat(X3, Y3, c1=1.0, c2=0.1)
     first = solved(problem, tol=1e-8)
     again = solved(problem, tol=1e-8, start=Start(first.w, first.b))
-    assert again.certificate.passes == 1.0
+    assert again.certificate.passes == 0.0
 
 
 def test_auto_is_lbfgs_and_a_path_keeps_the_term():

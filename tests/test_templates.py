@@ -370,9 +370,8 @@ def test_parts_of_speech_need_words_only():
 
 
 def test_presets_say_which_columns_they_need():
-    with pytest.raises(
-        TemplateError, match="chunk needs words and parts of speech, but the data have 1 column"
-    ):
+    needed = "chunk: the template needs words and parts of speech, but the data have 1 column"
+    with pytest.raises(TemplateError, match=needed):
         Extractor("chunk").fit(Tokens.from_sentences([["a"]]))
 
 

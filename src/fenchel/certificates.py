@@ -1,4 +1,4 @@
-"""Bounds around the optimum, and what rounding may have added to them.
+"""What is known at a point: the objective, bounds around the optimum, what rounding may have added to them.
 
 The gap of a point is computed from scores ŝ_i and, for a dual point, weights ŵ; neither is what it stands
 for exactly. With ŝ_i = A_i ŵ + ε_i the bound P − gap is D(μ) plus
@@ -22,6 +22,28 @@ from fenchel._sparse import Rows
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
 NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
+
+
+@dataclass
+class Evaluation:
+    """P and its gradient at w and the best offset; the scores where they were met on the way.
+
+    With an L1 term `gradient` is the subgradient of least norm, and `smooth` the gradient without that term;
+    else they are the same array.
+    """
+
+    w: np.ndarray
+    b: float | np.ndarray
+    value: float
+    gradient: np.ndarray
+    moved: float  # Σ m_i ‖y_i − μ_i‖₁
+    scores: np.ndarray | None = None
+    mu: np.ndarray | None = None
+    smooth: np.ndarray | None = None
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.linalg.norm(self.gradient))
 
 
 @dataclass(frozen=True)

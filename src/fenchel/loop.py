@@ -24,6 +24,8 @@ SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 SPARSE, EASY = 0.1, 200.0
 # Not where features are so many times apart and the curvature is above this: then L-BFGS, which scales them.
 APART, HARD = 100.0, 1e6
+# Newton there if there are fewer examples a column than this, and its matrices take no more seconds.
+WIDE, PATIENT = 3.0, 5.0
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
 LONG, LONG_IF_RICH = 100, 3000
@@ -129,13 +131,25 @@ def choose(problem: Problem) -> str:
         return _choose_for_sequences(problem, fits)
     if problem.loss.hinge:
         return "cd-dual"
-    design = problem.design
-    quick = 8.0 * design.matrix_seconds <= max(60 * 3e-9 * design.work, 0.05)
-    if quick and matrix_bytes(problem.dim) <= 0.5 * available_bytes():
+    if _is_worth_a_matrix(problem) and matrix_bytes(problem.dim) <= 0.5 * available_bytes():
         return "newton"
     if problem.lam > 0.0 and fits and _suits_dual_coordinates(problem):
         return "cd-dual"
-    return "lbfgs" if problem.structure.name == "binary" or _badly_scaled(problem) else "tron"
+    uneven = _badly_scaled(problem) or problem.design.shift is not None
+    return "lbfgs" if problem.structure.name == "binary" or uneven else "tron"
+
+
+def _is_worth_a_matrix(problem) -> bool:
+    """Whether Newton's matrices are quick, or cheap enough where hardly anything else can prove its model."""
+    design = problem.design
+    seconds = 8.0 * design.matrix_seconds
+    if seconds <= max(60 * 3e-9 * design.work, 0.05):
+        return True
+    wide = problem.lam > 0.0 and design.n < WIDE * design.n_columns
+    if seconds > PATIENT or not wide or problem.scales is None:
+        return False
+    low, high = np.quantile(problem.scales, [0.1, 0.9])  # one column apart does no harm
+    return bool(high > APART * low)
 
 
 def _choose_for_sequences(problem, fits) -> str:

@@ -20,7 +20,7 @@ from math import inf
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel.certificates import Extent, Point, certified
+from fenchel.certificates import Evaluation, Extent, Point, certified
 from fenchel.data import Examples
 from fenchel.design import PARTS, TAIL, Columns, Design
 from fenchel.losses import Hinge, Log
@@ -52,28 +52,6 @@ OFFERS = {
 
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
-
-
-@dataclass
-class Evaluation:
-    """P and its gradient at w and the best offset; the scores where they were met on the way.
-
-    With an L1 term `gradient` is the subgradient of least norm, and `smooth` the gradient without that term;
-    else they are the same array.
-    """
-
-    w: np.ndarray
-    b: float | np.ndarray
-    value: float
-    gradient: np.ndarray
-    moved: float  # Σ m_i ‖y_i − μ_i‖₁
-    scores: np.ndarray | None = None
-    mu: np.ndarray | None = None
-    smooth: np.ndarray | None = None
-
-    @property
-    def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
 
 
 @dataclass(frozen=True)

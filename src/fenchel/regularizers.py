@@ -98,10 +98,12 @@ class ElasticNet:
     def slack(self, w: np.ndarray, gap: float, loss: float, error: float) -> float:
         """By how much the gap may grow where the gradient is off by `error` in norm.
 
-        u enters times w, through t by 1/λ₁ of the loss, and squared as without λ₁.
+        u enters times w; squared as without λ₁ or, where λ = 0, through t by 1/λ₁ of the loss.
         """
-        growth = error * (float(np.linalg.norm(w)) + loss / self.l1)
-        return growth + L2(self.lam).slack(w, gap, loss, error) if self.lam > 0.0 else growth
+        growth = error * float(np.linalg.norm(w))
+        if self.lam == 0.0:
+            return growth + error * loss / self.l1
+        return growth + L2(self.lam).slack(w, gap, loss, error)
 
 
 def regularizer(total: float, constants: dict[str, float]) -> L2 | ElasticNet:

@@ -74,7 +74,7 @@ class Template:
         if n_columns < required:
             wanted = "words" if required == 1 else "words and parts of speech"
             found = _count(n_columns, "column")
-            raise TemplateError("template", None, f"{self.name} needs {wanted}, but the data have {found}")
+            raise TemplateError(self.name, None, f"the template needs {wanted}, but the data have {found}")
         return tuple(line for line in self.lines if max(line.columns, default=0) < n_columns)
 
     def to_facts(self) -> dict:

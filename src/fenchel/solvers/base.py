@@ -13,7 +13,8 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from fenchel.problem import Evaluation, Point, Problem
+from fenchel.certificates import Evaluation, Point
+from fenchel.problem import Problem
 
 
 class Start(NamedTuple):

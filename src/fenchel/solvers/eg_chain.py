@@ -82,8 +82,7 @@ class Arrangement:
         self.edge_scratch = tuple(np.zeros(K * width) for _ in range(3))
         sizes = N * width, N * width, n * K * width, n * K * width, kept * width, K * width
         self.dual = Dual(*(np.zeros(size) for size in sizes))
-        offsets = problem.blocks.offsets
-        _spread(self.sentences, offsets, theta, self.dual.theta, self.dual.edge_theta)
+        _spread(self.sentences, problem.blocks.offsets, theta, self.dual.theta, self.dual.edge_theta)
 
     def settle(self, entropies) -> None:
         """μ and its entropies at θ, and w(μ)."""
