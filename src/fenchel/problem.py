@@ -192,7 +192,8 @@ class Problem:
         sizes = self.structure.sizes_of_choice(self.examples)
         if sizes is None:
             return self.value_at(np.zeros(self.dim))[0]
-        return float(self.examples.mass @ sizes[self.loss.hinge])
+        size = sizes[self.loss.hinge]
+        return float(size if np.ndim(size) == 0 else self.examples.mass @ size)
 
     def offset(self, scores, b=0.0):
         """The best free offset at the scores; 0 where none is free."""

@@ -36,7 +36,7 @@ class Structure:
         raise NotImplementedError
 
     def sizes_of_choice(self, examples):
-        """(n,) the logarithm of how many outputs each example has, and the most that one costs.
+        """The logarithm of how many outputs each example has, and the most that one costs: (n,), or for all.
 
         None where that takes an oracle to find out.
         """

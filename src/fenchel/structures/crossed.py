@@ -40,7 +40,7 @@ class Crossed(base.Structure):
         return base.normalised(mu, mu.sum(axis=1, keepdims=True))
 
     def sizes_of_choice(self, examples):
-        return np.full(examples.n, np.log(self.size)), np.full(examples.n, float(self.size > 1))
+        return np.log(self.size), float(self.size > 1)
 
     def shares(self, examples):
         """The mass of each label."""
