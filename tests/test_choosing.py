@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import problems
-from fenchel.loop import choose
+from fenchel.choosing import choose
 
 
 def sequences(n, length, attributes):
@@ -53,5 +53,5 @@ def test_many_features_far_apart_and_few_examples():
 def test_a_matrix_that_does_not_fit(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(500, 20)), np.arange(500) % 2
     assert choose(problems.binary(X, y)) == "newton"
-    monkeypatch.setattr("fenchel.loop.available_bytes", lambda: 2 * 5 * 8 * 20**2 - 1)
+    monkeypatch.setattr("fenchel.choosing.available_bytes", lambda: 2 * 5 * 8 * 20**2 - 1)
     assert choose(problems.binary(X, y)) == "lbfgs"

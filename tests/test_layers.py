@@ -17,7 +17,7 @@ LEVELS = [
     {"structures"},
     {"certificates", "design", "curvature", "losses", "regularizers"},
     {"problem"},
-    {"problems", "solvers", "loop", "paths"},
+    {"choosing", "problems", "solvers", "loop", "paths"},
     {"estimators"},
     {"compat"},
     {"cli"},

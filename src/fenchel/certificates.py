@@ -11,7 +11,7 @@ linked parts the loss itself is a difference of sums over all of them.
 """
 
 from dataclasses import dataclass, replace
-from math import nan, sqrt
+from math import inf, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from fenchel._math import TINY
 from fenchel._sparse import Rows
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
+BALANCED = 1e-9  # of what a free offset should have balanced, the most that can be rounding
 NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
 
 
@@ -37,6 +38,7 @@ class Evaluation:
     value: float
     gradient: np.ndarray
     moved: float  # Σ m_i ‖y_i − μ_i‖₁
+    imbalance: float = 0.0  # ‖Σ m_i (y_i − μ_i)‖₁, which a free offset should have made zero
     scores: np.ndarray | None = None
     mu: np.ndarray | None = None
     smooth: np.ndarray | None = None
@@ -48,7 +50,10 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Point:
-    """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual."""
+    """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual.
+
+    rounding: what primal itself may be off by.
+    """
 
     w: np.ndarray
     b: float | np.ndarray
@@ -56,22 +61,32 @@ class Point:
     dual: float
     gap: float
     gradient_norm: float = nan
+    rounding: float = 0.0
+
+    @property
+    def worst(self) -> float:
+        """The most that P may be, where rounding is not negligible."""
+        return self.primal + self.rounding if self.rounding > NEGLIGIBLE * self.primal else self.primal
 
 
-def certified(w, b, primal: float, gap: float, rounding: float, gradient_norm: float = nan) -> Point:
-    """The point whose bound pays for rounding; its gap does too, unless that is negligible."""
+def certified(w, b, primal: float, gap: float, scores: float, more: float, gradient_norm=nan) -> Point:
+    """The point whose bound pays for rounding; its gap does too, unless that is negligible.
+
+    scores: what rounding of scores may have changed; more: what the bound has to pay beside.
+    """
+    gap, rounding = max(gap, 0.0), scores + more
     if not rounding <= NEGLIGIBLE * primal:
         gap, rounding = gap + rounding, 0.0
     dual = primal - gap - rounding
     if 0.0 < dual < TINY:  # such numbers have no digits to reckon with
         dual, gap = 0.0, primal
-    return Point(w, b, float(primal), float(dual), float(gap), gradient_norm)
+    return Point(w, b, float(primal), float(dual), float(gap), gradient_norm, float(scores))
 
 
 def joined(one: Point, other: Point) -> Point:
     """The better model of two with the better of their bounds."""
-    best, dual = min(one, other, key=lambda point: point.primal), max(one.dual, other.dual)
-    return best if best.dual == dual else replace(best, dual=dual, gap=best.primal - dual)
+    best, dual = min(one, other, key=lambda point: point.worst), max(one.dual, other.dual)
+    return best if best.dual == dual else replace(best, dual=dual, gap=max(best.worst - dual, 0.0))
 
 
 class Extent(NamedTuple):
@@ -106,9 +121,23 @@ def reach(extent: Extent, w, b) -> float:
     return min(by_columns, extent.norm * norm) + extent.edge_norm * rest + float(np.max(np.abs(b)))
 
 
-def score_rounding(extent: Extent, w, b, primal: float, gap: float, moved: float) -> float:
-    """What the rounding of scores, losses and gaps may add to P − gap."""
-    return FEW * (primal + gap + reach(extent, w, b) * (moved + 2.0 * extent.parts))
+def score_rounding(extent: Extent, reached: float, primal: float, gap: float, moved: float) -> float:
+    """What the rounding of scores, losses and gaps may add to P − gap; reached: `reach` there."""
+    return FEW * (primal + gap + reached * (moved + 2.0 * extent.parts))
+
+
+def price_of_imbalance(imbalance: float, reached: float) -> float:
+    """The bound is off by ⟨r, b⟩, b the optimum's, where r = Σ m_i (y_i − μ_i) is not zero and b is free.
+
+    That is no larger than scores where r is rounding; with more nothing is known of it.
+    """
+    return imbalance * (1.0 + reached) if imbalance <= BALANCED else inf
+
+
+def doubts(extent: Extent, w, b, primal, gap, moved, imbalance) -> tuple[float, float]:
+    """What rounding of scores may have changed, and the price of an offset that does not balance."""
+    reached = reach(extent, w, b)
+    return score_rounding(extent, reached, primal, gap, moved), price_of_imbalance(imbalance, reached)
 
 
 def sum_rounding(extent: Extent, moved: float) -> float:

@@ -51,6 +51,16 @@ def require_matrix(size: int) -> None:
     )
 
 
+def hessian(design: Design, examples, mu, lam: float) -> np.ndarray:
+    """∇²P, (d, d), at the marginals μ of listed outputs."""
+    mass = examples.mass
+    if design.matrix:
+        return crossed_hessian(design, mass, mu, lam)
+    if examples.starts is not None:
+        return joint_hessian(design, mass, examples.starts, mu, lam)
+    return quadratic(design, mass * mu[:, 0] * mu[:, 1], lam)
+
+
 def crossed_hessian(design: Design, mass, mu, lam: float) -> np.ndarray:
     """Σ_i m_i (diag μ_i − μ_i μ_iᵀ) ⊗ x_i x_iᵀ + λ I, zhang2005 before (18), for w = W (A, K) row by row.
 

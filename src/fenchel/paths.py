@@ -6,8 +6,9 @@ from math import inf, isnan, nan
 
 import numpy as np
 
+from fenchel.choosing import as_solver, require
 from fenchel.constants import penalty
-from fenchel.loop import Result, as_solver, require, solve
+from fenchel.loop import Result, solve
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
 from fenchel.trace import Status

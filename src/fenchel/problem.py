@@ -20,7 +20,7 @@ from math import inf
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel.certificates import Evaluation, Extent, Point, certified
+from fenchel.certificates import FEW, Evaluation, Extent, Point, certified, doubts
 from fenchel.data import Examples
 from fenchel.design import PARTS, TAIL, Columns, Design
 from fenchel.losses import Hinge, Log
@@ -243,7 +243,14 @@ class Problem:
         smooth = self.regularizer.gradient(w)
         smooth -= self.design.weights(pulled)[0]
         gradient = self.regularizer.subgradient(w, smooth)
-        return Evaluation(w, b, value, gradient, moved, scores if self.free else None, smooth=smooth)
+        imbalance = self._imbalance(pulled)
+        return Evaluation(
+            w, b, value, gradient, moved, imbalance, scores if self.free else None, smooth=smooth
+        )
+
+    def _imbalance(self, pulled) -> float:
+        """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free."""
+        return float(np.abs(self.design.parts(pulled)[1]).sum()) if self.free else 0.0
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
@@ -277,12 +284,7 @@ class Problem:
     def hessian(self, evaluation: Evaluation) -> np.ndarray:
         """∇²P(w), (d, d); with a free offset, of min_b P."""
         curvature.require_matrix(self.dim)
-        mu, mass = self.marginals_at(evaluation), self.examples.mass
-        if self.design.matrix:
-            return curvature.crossed_hessian(self.design, mass, mu, self.lam)
-        if self.examples.starts is not None:
-            return curvature.joint_hessian(self.design, mass, self.examples.starts, mu, self.lam)
-        return curvature.quadratic(self.design, mass * mu[:, 0] * mu[:, 1], self.lam)
+        return curvature.hessian(self.design, self.examples, self.marginals_at(evaluation), self.lam)
 
     def quadratic(self, weights) -> np.ndarray:
         """Σ_i weights_i x_i x_iᵀ + λ I, (A, A), of centred features where the offset is free."""
@@ -291,15 +293,17 @@ class Problem:
 
     # ---- the dual
 
+    def _residuals(self, mu) -> np.ndarray:
+        """Σ m_i A_iᵀ(y_i − μ_i) in the augmented layout: one pass."""
+        return self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))[0]
+
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), (d,): one pass."""
-        pulled, _ = self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))
-        return self.regularizer.weights(self.design.weights(pulled)[0])
+        return self.regularizer.weights(self.design.weights(self._residuals(mu))[0])
 
     def augmented_of(self, mu, b=0.0) -> np.ndarray:
         """The augmented vector of `design.py`: w(μ) on centred features, and b; one pass. L2 only."""
-        pulled, _ = self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))
-        v = pulled / self.lam
+        v = self._residuals(mu) / self.lam
         self.design.offsets(v)[:] = b
         return v
 
@@ -358,14 +362,14 @@ class Problem:
 
         With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
         """
-        w, value, norm = evaluation.w, evaluation.value, evaluation.gradient_norm
+        w, value, moved = evaluation.w, evaluation.value, evaluation.moved
         loss = value - self.regularizer.value(w)
         gap = self.regularizer.gap(w, evaluation.smooth, loss)
-        extent, moved, b = self.extent, evaluation.moved, self.design.to_shifted(w, evaluation.b)
-        rounding = certificates.score_rounding(extent, w, b, value, gap, moved)
-        error = certificates.sum_rounding(extent, moved) + certificates.FEW * self.lam * np.linalg.norm(w)
-        rounding += self.regularizer.slack(w, gap, loss, error)
-        return certified(w, evaluation.b, value, gap, rounding, norm)
+        shifted = self.design.to_shifted(w, evaluation.b)
+        scores, price = doubts(self.extent, w, shifted, value, gap, moved, evaluation.imbalance)
+        error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(w)
+        more = price + self.regularizer.slack(w, gap, loss, error)
+        return certified(w, evaluation.b, value, gap, scores, more, evaluation.gradient_norm)
 
     def primal_point(self, w) -> Point:
         """The certificate at w: one pass. Log loss only."""
@@ -379,16 +383,18 @@ class Problem:
         """
         if self.free:
             _, mu = self.tilt(mu)
-        w = self.weights_of(mu)
+        pulled = self._residuals(mu)
+        w = self.regularizer.weights(self.design.weights(pulled)[0])
         v, scores, b = self._look(w)
         value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
         primal = value + self.regularizer.value(w)
         shifted = self.design.to_shifted(w, b)
-        rounding = certificates.score_rounding(self.extent, w, shifted, primal, gap, moved)
-        rounding += certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
-        return certified(w, b, primal, gap, rounding)
+        rounding, price = doubts(self.extent, w, shifted, primal, gap, moved, self._imbalance(pulled))
+        off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
+        return certified(w, b, primal, gap, rounding, price + off)
 
     def bare_point(self, w) -> Point:
         """P at w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
-        return Point(w, b, float(primal), -inf, inf)
+        rounding, _ = doubts(self.extent, w, self.design.to_shifted(w, b), primal, 0.0, 2.0, 0.0)
+        return Point(w, b, float(primal), -inf, inf, rounding=rounding)

@@ -10,6 +10,7 @@ from .objective import EPS
 
 DIGITS = 1e-10  # of the objective, beside what double precision must lose in the scores
 PROOF = 1e-12  # of the optimum: a dual further above it is false
+LEAST = 1e-300  # numbers below it have no digits
 SCORES = 64.0  # times 2⁻⁵² Σ|terms|: the most that scores in double precision are granted
 
 
@@ -26,7 +27,7 @@ def check(listed, run, best, doubt):
     found += _trace(result, best, doubt)
     found += _mask(listed, result)
     zero = listed.at_zero()
-    if run.value > zero * (1.0 + PROOF) + doubt:
+    if run.value > zero * (1.0 + PROOF) + doubt + LEAST:
         found.append(("worse than zero", f"P = {run.value:.12g} of the model, {zero:.12g} of w = 0"))
     return found
 

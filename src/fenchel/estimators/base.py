@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fenchel.choosing import as_solver, solver_name
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
-from fenchel.loop import Result, as_solver, solve, solver_name
+from fenchel.loop import Result, solve
 from fenchel.problem import Problem
 from fenchel.trace import Certificate, Status, percent
 

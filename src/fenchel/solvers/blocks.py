@@ -38,7 +38,7 @@ class DualSolver:
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
         """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""
         if start is not None and start.mu is not None and start.mu.shape == problem.shape:
-            return start.mu.copy()
+            return start.mu.copy() if problem.loss.hinge else np.maximum(start.mu, TINY)
         if start is not None and problem.loss.name == "log":
             scores = problem.scores(start.w) + problem.design.to_shifted(start.w, start.b)
             return np.maximum(problem.marginals(scores), TINY)

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel._memory import require_memory
-from fenchel.certificates import FEW, certified, score_rounding, sum_rounding
+from fenchel.certificates import FEW, certified, reach, score_rounding, sum_rounding
 from fenchel.solvers.base import State
 from fenchel.solvers.outputsets import OutputSets
 from fenchel.solvers.workingsets import OutcomeSets, solve_simplex
@@ -69,14 +69,15 @@ class CuttingPlane:
         if self.slack == "n":
             return problem.dual_point(state.mu)
         planes, lam = state.planes, problem.lam
-        primal, b = problem.value_at(planes.w)
+        point = problem.bare_point(planes.w)
         made = sum(a * g for a, g in zip(planes.alpha, planes.gradients, strict=True)) / lam
         penalty = problem.regularizer.value(made)
         dual = float(planes.alpha @ planes.offsets) - penalty
         # Offsets are sums that cancel, gradients are sums over all examples: what rounding may have added.
         offset, error = planes.errors @ planes.alpha
         slack = problem.regularizer.slack(made, penalty, 0.0, error)
-        return certified(planes.w, b, primal, primal - dual, offset + slack + FEW * penalty)
+        more = offset + slack + FEW * penalty
+        return certified(point.w, point.b, point.primal, point.primal - dual, point.rounding, more)
 
     # ---- one slack per example
 
@@ -146,8 +147,8 @@ class CuttingPlane:
         loss = now.value - problem.regularizer.value(planes.w)
         gradients = [*planes.gradients, pull]
         products = np.array([float(pull @ other) for other in gradients])
-        size = now.value + loss
-        offset_error = score_rounding(problem.extent, planes.w, 0.0, size, 0.0, now.moved)
+        reached = reach(problem.extent, planes.w, 0.0)
+        offset_error = score_rounding(problem.extent, reached, now.value, loss, now.moved)
         error = sum_rounding(problem.extent, now.moved) + FEW * problem.lam * np.linalg.norm(planes.w)
         return Planes(
             planes.w,

@@ -103,7 +103,7 @@ class SM(BatchSolver):
             _covariances(problem.columns, start, stop, rate, mu, matrices)
             # Without λ a constant over the labels is free, and the gradient has none: 11ᵀ changes nothing.
             matrices += lam * np.eye(outputs) if lam > 0.0 else self._filler(problem, matrices)
-            step[start:stop] = np.linalg.solve(matrices, gradient[start:stop, :, None])[:, :, 0]
+            step[start:stop] = _solve_each(matrices, gradient[start:stop, :, None])[:, :, 0]
         return step
 
     def _filler(self, problem, matrices):
@@ -114,6 +114,14 @@ class SM(BatchSolver):
         filler = scale[:, None, None] * (ones + 1e-12 * np.eye(size))
         filler[scale <= 0.0] = np.eye(size)
         return filler
+
+
+def _solve_each(matrices, rhs):
+    """matrix⁻¹ rhs of each; by pseudo-inverses where one is singular: λ is lost beside huge features."""
+    try:
+        return np.linalg.solve(matrices, rhs)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrices, hermitian=True) @ rhs
 
 
 @njit(cache=True, nogil=True)
