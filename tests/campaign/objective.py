@@ -15,6 +15,14 @@ EXACT = np.longdouble
 EPS, FINE = np.finfo(float).eps, np.finfo(EXACT).eps
 
 
+def _solve(H, g):
+    """H⁻¹ g, the shortest of several where H is singular."""
+    try:
+        return np.linalg.solve(H, g)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(H, g)[0]
+
+
 @dataclass
 class Listed:
     """Outputs one below the other: F (M, d) features, target and cost (M,), first (n,) where each begins.
@@ -177,7 +185,7 @@ class Listed:
         size = np.abs(scaled).max(initial=0.0)
         if not (np.isfinite(size) and size > 0.0 and np.isfinite(H).all()):
             return u, EXACT(0.0)
-        direction = -np.linalg.solve(H, (scaled / size).astype(float)).astype(EXACT) * size
+        direction = -_solve(H, (scaled / size).astype(float)).astype(EXACT) * size
         return direction / length, scaled @ direction
 
     def _factor(self, p, inverse, ridge):

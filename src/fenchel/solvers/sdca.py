@@ -1,6 +1,7 @@
 """Stochastic dual coordinate ascent with adaptive sampling: lepriol2018 Algorithms 1 and 2.
 
-With the hinge loss the same step is block-coordinate Frank-Wolfe, whose line search has a closed form.
+With the hinge loss the same step is block-coordinate Frank-Wolfe, whose line search has a closed form. Where
+outcomes are listed it moves mass from the weakest one only, if that gains more (pairwise Frank-Wolfe).
 """
 
 from dataclasses import dataclass
@@ -197,7 +198,7 @@ def _epoch(
         rate = blocks.mass[i] / blocks.lam
         curvature = rate * base.block_squared_norm(blocks, i, delta)
         if loss.hinge:
-            gamma = slope / curvature if 0.0 < slope < curvature else 1.0 if slope > 0.0 else 0.0
+            gamma = _hinge_step(blocks, i, mu_i, s, nu, slope, curvature, delta)
         elif step == Step.FIXED:
             gamma = fixed
         else:
@@ -210,6 +211,35 @@ def _epoch(
             for j in range(mu_i.size):
                 mu_i[j] += gamma * delta[j]
             base.block_add(blocks, i, -rate * gamma, delta, v)
+
+
+@njit(cache=True)
+def _hinge_step(blocks, i, mu, s, nu, slope, curvature, delta):
+    """The best γ along δ = ν − μ, or along ν − the weakest outcome if that gains more; nu, delta written."""
+    gamma, gain = _best_step(slope, curvature, 1.0)
+    away = base.block_weakest(blocks, i, s, mu)
+    if away < 0 or nu[away] > 0.0:
+        return gamma
+    top = 0.0
+    for j in range(mu.size):
+        top += s[j] * nu[j]
+    nu[away] -= 1.0
+    rate = blocks.mass[i] / blocks.lam
+    pair_gamma, pair_gain = _best_step(top - s[away], rate * base.block_squared_norm(blocks, i, nu), mu[away])
+    if pair_gain <= gain:
+        return gamma
+    for j in range(mu.size):
+        delta[j] = nu[j]
+    return pair_gamma
+
+
+@njit(cache=True)
+def _best_step(slope, curvature, most):
+    """argmax over 0 ≤ γ ≤ most of γ·slope − γ²/2·curvature, and the maximum."""
+    if slope <= 0.0:
+        return 0.0, 0.0
+    gamma = slope / curvature if slope < curvature * most else most
+    return gamma, gamma * (slope - 0.5 * gamma * curvature)
 
 
 @njit(cache=True)

@@ -173,6 +173,11 @@ def block_argmax(blocks, i, s, mu):
 
 
 @block_kernel
+def block_weakest(blocks, i, s, mu):
+    """The outcome of least score among those that have mass; −1 where outcomes are not listed."""
+
+
+@block_kernel
 def block_entropy(blocks, i, mu):
     """H(μ_i)."""
 

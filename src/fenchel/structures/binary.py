@@ -226,6 +226,11 @@ def _block_argmax(blocks, i, s, mu):
     return s[best]
 
 
+@base.block_weakest.implement(BinaryBlocks)
+def _weakest(blocks, i, s, mu):
+    return -1  # of two outcomes the other one: nothing is gained
+
+
 @base.block_entropy.implement(BinaryBlocks)
 def _block_entropy(blocks, i, mu):
     return -xlogx(mu[0]) - xlogx(mu[1])

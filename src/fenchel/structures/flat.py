@@ -125,6 +125,15 @@ def _argmax(blocks, i, s, mu):
     return s[best]
 
 
+@base.block_weakest.implement(CrossedBlocks, JointBlocks)
+def _weakest(blocks, i, s, mu):
+    worst = -1
+    for j in range(base.block_length(blocks, i)):
+        if mu[j] > 0.0 and (worst < 0 or s[j] < s[worst]):
+            worst = j
+    return worst
+
+
 @base.block_entropy.implement(CrossedBlocks, JointBlocks)
 def _entropy(blocks, i, mu):
     total = 0.0
