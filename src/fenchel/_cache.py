@@ -89,10 +89,14 @@ class ReadOnlyCache(KernelCache):
 
 
 def njit(function=None, *, cache=False, **options):
-    """`numba.njit` for kernels of this package: kept, with cache=True, where `cache_for` finds a place."""
+    """`numba.njit` for kernels of this package: kept, with cache=True, where `cache_for` finds a place.
+
+    Division by zero gives inf or nan, as in NumPy: where numbers overflow a run ends with an objective that
+    is not finite, and not with an exception.
+    """
     if function is None:
         return partial(njit, cache=cache, **options)
-    kernel = numba.njit(**options)(function)
+    kernel = numba.njit(**{"error_model": "numpy"} | options)(function)
     if cache:
         kernel._cache = cache_for(function)  # what numba.njit(cache=True) does, with its own cache
     return kernel

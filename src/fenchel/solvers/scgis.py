@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel._cache import njit
-from fenchel._math import solve_exponential
+from fenchel._math import TINY, solve_exponential
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 from fenchel.solvers.gis import require_nonnegative, require_seen
 
@@ -88,12 +88,9 @@ def _solve_log(c, expected, rate, covered, lam):
     for _ in range(200):
         shrunk = exp(-abs(rate * z))
         # E e^{fz} / (1 − a + a e^{fz}), written with the exponential that cannot overflow
-        if z > 0.0:
-            value = expected / (a + (1.0 - a) * shrunk)
-            slope = rate * expected * (1.0 - a) * shrunk / (a + (1.0 - a) * shrunk) ** 2
-        else:
-            value = expected * shrunk / (1.0 - a + a * shrunk)
-            slope = rate * expected * (1.0 - a) * shrunk / (1.0 - a + a * shrunk) ** 2
+        bottom = max(a + (1.0 - a) * shrunk if z > 0.0 else 1.0 - a + a * shrunk, TINY)
+        value = expected * (1.0 if z > 0.0 else shrunk) / bottom
+        slope = rate * expected * (1.0 - a) * shrunk / bottom / bottom
         excess = value + lam * z - c
         if excess > 0.0:
             high = z

@@ -68,7 +68,7 @@ def block_kernel(declaration):
 
     functools.update_wrapper(call, declaration)
     choose.__signature__ = inspect.signature(declaration)
-    options = {"nogil": True, "fastmath": REORDER, "forceinline": True}
+    options = {"nogil": True, "fastmath": REORDER, "forceinline": True, "error_model": "numpy"}
     overload(call, strict=False, jit_options=options)(choose)
 
     def implement(*kinds):

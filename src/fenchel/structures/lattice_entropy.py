@@ -14,7 +14,7 @@ from fenchel._lanes import larger, load, log_lanes, spread, total, zeros
 from fenchel._math import TINY
 
 LANES = np.uint64(8)
-KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}, "error_model": "numpy"}
+KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
 
 
 @njit(**KERNEL)

@@ -19,7 +19,7 @@ from fenchel.structures import lattice
 
 LANES = np.uint64(8)
 ONE = np.uint64(1)
-KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}, "error_model": "numpy"}
+KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
 NOTHING = np.empty(0, np.uint8)
 
 
