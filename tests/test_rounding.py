@@ -113,6 +113,18 @@ def test_no_bound_above_the_optimum_of_separable_chains_at_large_constants(solve
         never_false(result, objectives)
 
 
+def test_the_cost_of_a_wrong_label_counts_among_what_is_rounded():
+    """Scores and costs cancel where the margin is met: P of 1e-8 is a difference of numbers of size 1."""
+    X, y, starts = small_chain()
+    X[:, 0] = 2.0 * y - 1.0
+    problem = problems.chain(X, y, starts, C=1e8, loss="hinge")
+    assert problem.extent.cost == 1.0 and problems.chain(X, y, starts).extent.cost == 0.0
+    found = [solve(problem, each, tol=1e-9, max_passes=300) for each in ("cutting-plane", "sdca", "eg")]
+    best = min(problem.value_at(result.w)[0] for result in found)
+    for result in found:
+        never_false(result, [best])
+
+
 # ---- flat models
 
 

@@ -98,17 +98,20 @@ class Extent(NamedTuple):
     parts: float  # linked parts of an output, in the mean over the examples; 0 where outputs are listed
     depth: float  # how errors grow in a sum over all rows: like the root of their number
     outputs: int  # weights of a column
+    cost: float  # the most that is added to a score
 
 
-def extent_of(rows: Rows, examples, outputs: int, linked: bool) -> Extent:
+def extent_of(rows: Rows, examples, outputs: int, linked: bool, hinge: bool) -> Extent:
     """Of the features of these examples; rows: as they are multiplied by weights."""
     peaks, norm = _extent(rows)
     edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(rows.shape[0]) / 16.0
+    cost = float(hinge)
     if linked:
+        cost *= examples.cost.max()
         lengths = np.diff(examples.starts.astype(np.int64))
         parts = float(examples.mass @ (2.0 * lengths - 1.0))
         edge_norm = sqrt(1.0 + _extent(examples.edges)[1] ** 2)
-    return Extent(peaks, norm, edge_norm, parts, depth, outputs)
+    return Extent(peaks, norm, edge_norm, parts, depth, outputs, cost)
 
 
 def reach(extent: Extent, w, b) -> float:
@@ -123,7 +126,7 @@ def reach(extent: Extent, w, b) -> float:
 
 def score_rounding(extent: Extent, reached: float, primal: float, gap: float, moved: float) -> float:
     """What the rounding of scores, losses and gaps may add to P − gap; reached: `reach` there."""
-    return FEW * (primal + gap + reached * (moved + 2.0 * extent.parts))
+    return FEW * (primal + gap + (reached + extent.cost) * (moved + 2.0 * extent.parts))
 
 
 def price_of_imbalance(imbalance: float, reached: float) -> float:

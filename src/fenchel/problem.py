@@ -131,8 +131,8 @@ class Problem:
     @cached_property
     def extent(self) -> Extent:
         """How large the features are: what rounding is measured by."""
-        design = self.design
-        return certificates.extent_of(design.rows, self.examples, design.outputs, self.structure.linked)
+        design, linked = self.design, self.structure.linked
+        return certificates.extent_of(design.rows, self.examples, design.outputs, linked, self.loss.hinge)
 
     @property
     def shape(self) -> tuple:
@@ -188,6 +188,7 @@ class Problem:
         """P(0) at the best offset: no model returned is worse. Takes a pass only where pairs are banned."""
         if self.free:
             shares = self.structure.shares(self.examples)
+            shares /= shares.sum()
             return float(-shares @ np.log(shares))
         sizes = self.structure.sizes_of_choice(self.examples)
         if sizes is None:

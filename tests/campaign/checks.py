@@ -47,7 +47,7 @@ def _finite(result):
 def _objective(listed, result, u):
     """(1) The certificate's objective is that of the weights."""
     value, stated = listed.value(u), result.certificate.primal
-    allowed = DIGITS * value + SCORES * EPS * listed.rounding(u)
+    allowed = DIGITS * value + SCORES * EPS * listed.rounding(u) + LEAST
     if not abs(value - stated) <= allowed:
         yield "objective", f"stated {stated!r}, is {value:.17g}: off by {stated - value:.3g} > {allowed:.2g}"
 
