@@ -87,3 +87,22 @@ def test_an_interrupt_anywhere_returns_a_true_certificate(make, loss, solver):
         assert result.status is Status.INTERRUPTED
         assert result.certificate.dual <= whole.certificate.primal * (1.0 + 1e-12)
         assert problem.value_at(result.w)[0] == pytest.approx(result.certificate.primal, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", range(1, 12))
+def test_an_interrupt_while_a_model_is_kept_leaves_the_old_one_or_the_new(k):
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["X", "Y"], ["Y", "Y"]]
+    model = fenchel.ChainCRF(solver="lbfgs", boundaries=True).fit(X, y)
+    data = model.encode_training([[["c"], ["b"], ["d"]]], [["Z", "X", "Z"]])
+    weights = np.ones(data.sequences.rows.n_columns * 2 + 4)
+    tracer = InterruptAt(k)
+    sys.settrace(lambda frame, *_: tracer.line if frame.f_code.co_filename.endswith("chain.py") else None)
+    try:
+        model.set_weights(data, weights)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    K, A = model.classes_.size, len(model.attribute_names_)
+    assert model.weights_.size == A * K + K * K and model.coef_.shape == (K, A)
+    assert len(model.predict(X)) == 2

@@ -204,15 +204,14 @@ class ChainCRF(Trained):
 
     def set_weights(self, data: LabelledSequences, w):
         """Make this the model of weights w, as `solve` gives them."""
-        self.classes_, self.source_, self.weights_ = data.classes, data.source, w
-        self.sizes_ = data.sequences.rows.n_columns, data.sequences.edges.n_columns
-        self._keep_layout()
+        sizes = data.sequences.rows.n_columns, data.sequences.edges.n_columns
+        learnt = {"classes_": data.classes, "source_": data.source, "weights_": w, "sizes_": sizes}
+        vars(self).update(learnt | self._layout(data.source))  # at once: Ctrl-C finds the old or the new
         return self
 
-    def _keep_layout(self):
+    def _layout(self, source) -> dict:
         """What the weights are of, so that settings changed for the next fit do not touch this model."""
-        self._added = bool(self.bias), bool(self.boundaries)
-        self._table = self._has_table(self.source_)
+        return {"_added": (bool(self.bias), bool(self.boundaries)), "_table": self._has_table(source)}
 
     # ---- what was learnt
 
@@ -343,7 +342,7 @@ class ChainCRF(Trained):
         banned_pairs(self.banned, self.classes_)
         own = {k.removeprefix("source."): a for k, a in arrays.items() if k.startswith("source.")}
         self.source_ = SOURCES[facts["source"]["kind"]].from_file(facts["source"], own)
-        self._keep_layout()
+        vars(self).update(self._layout(self.source_))
         (A, B), K = self.source_.sizes, self.classes_.size
         self.sizes_ = A + len(boundary_names(*self._added)), B
         if facts["sizes"] != list(self.sizes_):

@@ -67,9 +67,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         classes, codes = self._encode(y)
         problem = self._problem(X, codes, classes, self._weights(sample_weight, X, y, classes))
         start = self._start(problem, classes)
-        self.classes_ = classes
         result = self._solve(problem, start)
-        self._keep(result.w, result.b)
+        self._keep(result.w, result.b, classes)
         return self
 
     def _validate(self, X, y):
@@ -150,17 +149,19 @@ class LinearClassifier(ClassifierMixin, Trained):
             return None
         return 1.0 if self.intercept_scaling is None and self.loss == "hinge" else self.intercept_scaling
 
-    def _unscaled(self, w, b):
+    def _unscaled(self, w, b, classes: int):
         """Weights (outputs, d) of the features and intercepts (outputs,); a constant's weights come last."""
-        w = w.reshape(-1, 1 if self.classes_.size == 2 else self.classes_.size)
+        w = w.reshape(-1, 1 if classes == 2 else classes)
         if self._scaled_intercept:
             return w[:-1].T, w[-1] * self._scaled_intercept
         return w.T, np.zeros(w.shape[1]) + b
 
-    def _keep(self, w, b):
-        """coef_ and intercept_ from the solver's weights."""
-        coef, intercept = self._unscaled(w, b)
-        self.coef_, self.intercept_ = np.ascontiguousarray(coef), intercept
+    def _keep(self, w, b, classes=None):
+        """coef_ and intercept_ from the solver's weights, with their classes_ if those are new."""
+        classes = self.classes_ if classes is None else classes
+        coef, intercept = self._unscaled(w, b, classes.size)
+        learnt = {"classes_": classes, "coef_": np.ascontiguousarray(coef), "intercept_": intercept}
+        vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
 
     def decision_function(self, X):
         """Scores: of two classes (n,), positive for classes_[1]; of more (n, classes)."""

@@ -185,12 +185,13 @@ class MaxEnt(ClassifierMixin, Trained):
 
     def set_weights(self, data: Encoded, w):
         """Make this the model of weights w, as `solve` gives them, for the events' features and labels."""
-        self.layout_, self.vocabulary_ = _layout(data), data.vocabulary
+        learnt = {"layout_": _layout(data), "vocabulary_": data.vocabulary}
+        learnt["coef_"] = w.reshape(len(data.vocabulary), -1).T
         if data.joint:
             vars(self).pop("classes_", None)
         else:
-            self.classes_ = data.classes
-        self.coef_ = w.reshape(len(data.vocabulary), -1).T
+            learnt["classes_"] = data.classes
+        vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
         return self
 
     # ---- prediction

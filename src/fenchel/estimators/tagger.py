@@ -105,8 +105,9 @@ class MaxEntTagger(Trained):
         """
         problem, features, classes, dictionary = self._prepare(X, y)
         result = self._solve(problem, self._start(problem, features, classes))
-        self.features_, self.classes_, self._dictionary = features, classes, dictionary
-        self.coef_ = result.w.reshape(features.size, classes.size).T
+        learnt = {"features_": features, "classes_": classes, "_dictionary": dictionary}
+        learnt["coef_"] = result.w.reshape(features.size, classes.size).T
+        vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
         return self
 
     def problem(self, X, y):
