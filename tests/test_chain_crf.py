@@ -204,7 +204,7 @@ def test_forced_and_allowed_labels(model):
     assert model.predict(X, allowed=[["N", None, ["D", "N"]]])[0][0] == "N"
     assert model.predict(X, allowed=[[None, None, ["D", "N"]]])[0][2] in "DN"
     marginals = model.predict_marginals(X, allowed=[["N", None, None]])[0]
-    assert marginals[0].tolist() == [0.0, 1.0, 0.0]
+    np.testing.assert_allclose(marginals[0], [0.0, 1.0, 0.0], rtol=0.0, atol=1e-14)
     assert all(labels[0] == "V" for labels, _ in model.predict_nbest(X, 3, allowed=[["V", None, None]])[0])
     assert model.predict(X, allowed=[None]) == model.predict(X)
 

@@ -122,7 +122,7 @@ def test_the_hinge_loss_reaches_the_optimum_of_a_quadratic_program(solver, name)
     result = solve(problem, solver, tol=tol, max_passes=3e4 if needed else 200)
     assert_certified(result, problem, case.dense(hinge=True), best, accuracy=1e-8)
     if needed:
-        assert result.certificate.primal <= best * (1.0 + tol)
+        assert result.certificate.primal <= best / (1.0 - tol)  # the gap is compared with P, not with P*
         assert result.status is Status.CONVERGED or solver in {"sdca", "sgd"}
 
 

@@ -388,7 +388,7 @@ def test_the_weights_kept_up_incrementally_are_those_of_the_dual_variables(solve
     w, _ = problem.design.weights(state.v)
     anew = dense.weights(state.mu)
     np.testing.assert_allclose(w, anew, rtol=0.0, atol=1e-10 * max(np.abs(anew).max(), 1e-12))
-    point = method.point(problem, state)
+    point = problem.dual_point(state.mu)
     assert point.dual == pytest.approx(dense.dual(state.mu), rel=1e-10, abs=1e-10 * point.primal)
     assert point.primal == pytest.approx(dense.primal(anew), rel=1e-10)
 
