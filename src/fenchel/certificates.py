@@ -86,7 +86,7 @@ def certified(w, b, primal: float, gap: float, scores: float, more: float, gradi
 def joined(one: Point, other: Point) -> Point:
     """The better model of two with the better of their bounds."""
     best, dual = min(one, other, key=lambda point: point.worst), max(one.dual, other.dual)
-    return best if best.dual == dual else replace(best, dual=dual, gap=max(best.worst - dual, 0.0))
+    return best if best.dual == dual else replace(best, dual=dual, gap=float(max(best.worst - dual, 0.0)))
 
 
 class Extent(NamedTuple):

@@ -398,4 +398,4 @@ class Problem:
         """P at w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
         rounding, _ = doubts(self.extent, w, self.design.to_shifted(w, b), primal, 0.0, 2.0, 0.0)
-        return Point(w, b, float(primal), -inf, inf, rounding=rounding)
+        return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))

@@ -131,4 +131,9 @@ def solve_simplex(gram, slopes, alpha, enough):
         alpha[up] += moved
         for t in range(alpha.size):
             slopes[t] += moved * (gram[t, down] - gram[t, up])
+    total = 0.0  # many small moves drift, and a point off the simplex has a bound that is none
+    for t in range(alpha.size):
+        total += alpha[t]
+    for t in range(alpha.size):
+        alpha[t] /= total
     return changed
