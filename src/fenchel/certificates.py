@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
-from fenchel._math import TINY
 from fenchel._sparse import Rows
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
+LOST = 1e-150  # a bound below this rests on squares that underflow: it counts as none
 BALANCED = 1e-9  # of what a free offset should have balanced, the most that can be rounding
 NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
 
@@ -78,7 +78,7 @@ def certified(w, b, primal: float, gap: float, scores: float, more: float, gradi
     if not rounding <= NEGLIGIBLE * primal:
         gap, rounding = gap + rounding, 0.0
     dual = primal - gap - rounding
-    if 0.0 < dual < TINY:  # such numbers have no digits to reckon with
+    if 0.0 < dual < LOST:
         dual, gap = 0.0, primal
     return Point(w, b, float(primal), float(dual), float(gap), gradient_norm, float(scores))
 
