@@ -244,10 +244,8 @@ class Problem:
         smooth = self.regularizer.gradient(w)
         smooth -= self.design.weights(pulled)[0]
         gradient = self.regularizer.subgradient(w, smooth)
-        imbalance = self._imbalance(pulled)
-        return Evaluation(
-            w, b, value, gradient, moved, imbalance, scores if self.free else None, smooth=smooth
-        )
+        met = scores if self.free else None
+        return Evaluation(w, b, value, gradient, moved, self._imbalance(pulled), met, smooth=smooth)
 
     def _imbalance(self, pulled) -> float:
         """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free."""
