@@ -65,6 +65,16 @@ def transpose(rows: Rows) -> Rows:
     return as_rows(as_csr(rows).tocsc().T)
 
 
+def with_full_row(rows: Rows, value: float) -> Rows:
+    """One more row, of the same value in all columns."""
+    return Rows(
+        np.append(rows.indptr, rows.indptr[-1] + np.uint64(rows.n_columns)),
+        np.append(rows.indices, np.arange(rows.n_columns, dtype=np.uint32)),
+        np.append(rows.data, np.full(rows.n_columns, value)),
+        rows.n_columns,
+    )
+
+
 def take(rows: Rows, keep: np.ndarray) -> Rows:
     """The rows whose numbers or mask `keep` gives."""
     return as_rows(as_csr(rows)[keep])

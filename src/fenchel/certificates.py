@@ -27,18 +27,16 @@ NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is unce
 
 @dataclass
 class Evaluation:
-    """P and its gradient at w and the best offset; the scores where they were met on the way.
+    """P and its gradient at w, all weights; the scores where they were met on the way.
 
     With an L1 term `gradient` is the subgradient of least norm, and `smooth` the gradient without that term;
     else they are the same array.
     """
 
     w: np.ndarray
-    b: float | np.ndarray
     value: float
     gradient: np.ndarray
     moved: float  # Σ m_i ‖y_i − μ_i‖₁
-    imbalance: float = 0.0  # ‖Σ m_i (y_i − μ_i)‖₁, which a free offset should have made zero
     scores: np.ndarray | None = None
     mu: np.ndarray | None = None
     smooth: np.ndarray | None = None

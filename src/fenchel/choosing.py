@@ -62,7 +62,7 @@ def _is_worth_a_matrix(problem) -> bool:
     wide = problem.lam > 0.0 and design.n < WIDE * design.n_columns
     if seconds > PATIENT or not wide or problem.scales is None:
         return False
-    low, high = np.quantile(problem.scales, [0.1, 0.9])  # one column apart does no harm
+    low, high = np.quantile(problem.scales[: problem.penalised], [0.1, 0.9])  # one column apart does no harm
     return bool(high > APART * low)
 
 
@@ -85,7 +85,7 @@ def _suits_dual_coordinates(problem) -> bool:
 
 def _badly_scaled(problem) -> bool:
     """Whether only a method that scales the features itself gets anywhere."""
-    return problem.scales is not None and problem.scales.max() > APART * problem.scales.min()
+    return problem.scales is not None and np.ptp(np.log(problem.scales[: problem.penalised])) > np.log(APART)
 
 
 def solver_name(solver: Solver) -> str:

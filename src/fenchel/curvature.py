@@ -11,30 +11,52 @@ from fenchel._memory import require_memory
 from fenchel._sparse import as_csr, as_rows
 from fenchel.design import ONE_CORE, Design
 
+REACH, SOFT = 0.2, 0.1  # of σ²: relative to the mean ‖x‖², and of κ to the curvature
 UNEVEN = 30.0  # times the curvature's root may differ before features count as badly scaled
 
 
 def quadratic(design: Design, weights, lam: float) -> np.ndarray:
-    """Σ_i weights_i (x_i − x̄)(x_i − x̄)ᵀ + λ I, (A, A); x̄ the weighted mean where offsets are free, else 0.
+    """Σ_i weights_i x_i x_iᵀ + λ I, (A, A); with free offsets the constant feature, without λ, comes last.
 
     The matrix of Newton's method for one weight vector, and of the surrogates with one for each output.
     """
-    matrix = design.gram(weights)
-    total = weights.sum()
-    if design.centred and total > 0.0:
-        mean = design.adjoint(weights)
-        matrix -= np.outer(mean, mean / total)
-    matrix[np.diag_indices(design.n_columns)] += lam
+    matrix = bordered_gram(design, weights)
+    penalised = np.arange(design.n_columns)
+    matrix[penalised, penalised] += lam
+    return matrix
+
+
+def bordered_gram(design: Design, weights) -> np.ndarray:
+    """Xᵀ diag(weights) X, with the constant feature of free offsets as last column of X."""
+    if not design.free:
+        return design.gram(weights)
+    size = design.n_columns
+    matrix = np.empty((size + 1, size + 1))
+    matrix[:size, :size] = design.gram(weights)
+    matrix[size, :size] = matrix[:size, size] = design.constant * design.transposed(weights)
+    matrix[size, size] = design.constant**2 * weights.sum()
     return matrix
 
 
 def scales(design: Design, mass, lam: float) -> np.ndarray | None:
-    """(d,) √(σ²/4 + λ), σ² as `Design.spreads` has it; None where they are nearly the same."""
+    """(dim,) √(v/4 + λ), v as `Design.spreads` has it; None where they are nearly the same."""
     roots = np.sqrt(0.25 * design.spreads(mass) + lam)
     roots[roots == 0.0] = roots.max(initial=0.0)  # a feature that says nothing, and λ = 0
     if not np.isfinite(roots).all() or not roots.max(initial=0.0) > UNEVEN * roots.min(initial=np.inf):
         return None
-    return np.repeat(roots, design.outputs)
+    return np.repeat(np.append(roots, [0.5 * design.constant] * design.free), design.outputs)
+
+
+def constant(design: Design, mass, shares, lam: float) -> float:
+    """σ, the value of the constant feature of free offsets.
+
+    Solvers of the dual give its weights β the penalty λ/2 ‖β − β₀‖², which on the offset b = σβ itself is
+    κ/2 ‖b − b₀‖² with κ = λ/σ².
+    """
+    shares = shares / shares.sum()
+    own = float(shares @ (1.0 - shares))  # the curvature of the loss in b, without features
+    square = max(REACH * float(mass @ design.norms), lam / (SOFT * max(own, 1e-300)))
+    return float(np.clip(np.sqrt(square), 1e-100, 1e100)) if square > 0.0 else 1.0
 
 
 def matrix_bytes(size: int) -> int:
@@ -64,32 +86,21 @@ def hessian(design: Design, examples, mu, lam: float) -> np.ndarray:
 def crossed_hessian(design: Design, mass, mu, lam: float) -> np.ndarray:
     """Σ_i m_i (diag μ_i − μ_i μ_iᵀ) ⊗ x_i x_iᵀ + λ I, zhang2005 before (18), for w = W (A, K) row by row.
 
-    With free offsets, the Hessian of the objective with them optimised away: a Schur complement.
+    Free offsets of all labels moved together change nothing: there the matrix is made regular.
     """
-    size, labels = design.n_columns, design.outputs
+    size, labels = design.n_columns + design.free, design.outputs
     matrix = np.empty((size, labels, size, labels))
     for k in range(labels):
         for j in range(k + 1):
             weights = mass * mu[:, k] * ((k == j) - mu[:, j])
-            matrix[:, k, :, j] = design.gram(weights)
+            matrix[:, k, :, j] = bordered_gram(design, weights)
             matrix[:, j, :, k] = matrix[:, k, :, j]
+    if design.free:
+        matrix[-1, :, -1, :] += np.trace(matrix[-1, :, -1, :]) / labels**2
     matrix = matrix.reshape(design.dim, design.dim)
-    if design.centred:
-        matrix -= _taken_up_by_offsets(design, mass, mu)
-    matrix[np.diag_indices(design.dim)] += lam
+    penalised = np.arange(design.penalised)
+    matrix[penalised, penalised] += lam
     return matrix
-
-
-def _taken_up_by_offsets(design, mass, mu):
-    """B H⁺ Bᵀ with H (K, K) the Hessian in the offsets and B (A·K, K) the mixed derivatives."""
-    weighted = mu * mass[:, None]
-    mixed = np.empty((design.dim, design.outputs))
-    for k in range(design.outputs):
-        change = -weighted * mu[:, k : k + 1]
-        change[:, k] += weighted[:, k]
-        mixed[:, k] = design.adjoint(change)
-    own = np.diag(weighted.sum(axis=0)) - weighted.T @ mu
-    return mixed @ np.linalg.pinv(own, rcond=1e-14, hermitian=True) @ mixed.T
 
 
 def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
@@ -98,7 +109,7 @@ def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
     owner = np.repeat(np.arange(mass.size), counts)
     matrix = design.gram(mass[owner] * mu)
     gather = sp.csr_matrix((mu, (owner, np.arange(mu.size))), (mass.size, mu.size))
-    means = Design(as_rows(gather @ as_csr(design.rows)), None, None, design.threads)
+    means = Design(as_rows(gather @ as_csr(design.rows)), None, design.threads)
     matrix -= means.gram(mass)
     matrix[np.diag_indices(design.dim)] += lam
     return matrix

@@ -1,22 +1,18 @@
 """A_i and A_iᵀ: weights to scores, score vectors back to weights, and the layout of w.
 
 w is one array of `dim` numbers: a weight per feature, or, with K outputs (labels crossed with attributes),
-K per attribute, W (A, K) row by row. The augmented vector v of the block kernels, for K outputs (or one):
-
-    v[:dim]           the weights of the features as they are given
-    v[dim:dim+K]      b, the free offsets (0 without)
-    then K numbers    c, the sums of all changes made to each output's weights, so that W = V − x̄ cᵀ
-    then K numbers    x̄ · V, kept up with one multiplication a step
-
-Centring decouples w from b: without it, alternating between them crawls. The features stay sparse.
+K per attribute, W (A, K) row by row; then weights that are not of attributes (of transitions); then, where
+the offset is free, β, one number per output: the weights of a constant feature of value σ, so that the offset
+is b = σβ. β has no penalty. σ is `Problem.constant`: it matters to how fast solvers are, and to nothing else.
 
 Where b is free, a column in a narrow band far from zero (a timestamp) is first shifted next to zero, which
-changes b alone: products of such a column have no digits left for its spread. Inside, b is that of shifted
-features; `augment`, `weights` and `to_shifted`, `from_shifted` translate.
+changes b alone: products of such a column have no digits left for its spread. `join` and `split` translate
+between w and b as given and the array of all.
 """
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,7 +21,6 @@ import numpy as np
 
 from fenchel import _sparse
 
-TAIL = 3  # entries of the augmented vector after the weights, for each output
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
@@ -46,22 +41,35 @@ class Columns(NamedTuple):
     owner: np.ndarray  # (rows of X,) uint32, the example of each row
     starts: np.ndarray  # (n + 1,) uint64
     mass: np.ndarray  # (n,)
+    penalised: int  # weights; those behind are of the constant feature of free offsets, the last column
 
 
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: _sparse.Rows, mass, outputs: int | None, threads=None, extra=0):
-        """mass (n,): of the rows, where features are to be centred; else None. extra: weights not of X."""
+    def __init__(self, rows: _sparse.Rows, outputs: int | None, threads=None, extra=0, free=False):
+        """extra: weights not of X. free: whether offsets are; their constant is then 1."""
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
         self.outputs = outputs or 1
-        self.dim = self.n_columns * self.outputs + extra
+        self.penalised = self.n_columns * self.outputs + extra
+        self.dim = self.penalised + self.outputs * free
         self.threads = thread_count(threads)
-        self.centred = mass is not None
-        self.shift = shift_of_far_columns(rows) if self.centred else None
+        self.constant = float(free)
+        self.shift = shift_of_far_columns(rows) if free else None
         self.rows = rows if self.shift is None else _sparse.minus(rows, self.shift)
-        self.centre = self.adjoint(mass) if self.centred else np.zeros(self.n_columns)
+        self._centre = None
+
+    @property
+    def free(self) -> bool:
+        """Whether there are free offsets."""
+        return self.constant > 0.0
+
+    def with_constant(self, constant: float) -> "Design":
+        """The same map with another value of the constant feature."""
+        other = copy(self)
+        other.constant = float(constant)
+        return other
 
     def for_each_part(self, count: int, work: float, task, parts: int = PARTS) -> list:
         """[task(start, stop) for each part of 0 … count − 1], by threads; one part if the work is small."""
@@ -73,14 +81,21 @@ class Design:
         return self.rows.nnz * self.outputs
 
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """X w, (n,) or (n, K)."""
+        """A w, (n,) or (n, K)."""
         out = np.empty((self.n, self.outputs) if self.matrix else self.n)
         dot = _sparse.dot_rows_matrix if self.matrix else _sparse.dot_rows
         self.for_each_part(self.n, self.work, lambda start, stop: dot(self.rows, start, stop, w, out))
+        if self.free:
+            out += self.constant * (w[self.penalised :] if self.matrix else w[-1])
         return out
 
     def adjoint(self, r: np.ndarray) -> np.ndarray:
-        """Xᵀ r, (dim,), of r (n,) or (n, K)."""
+        """Aᵀ r, (dim,), of r (n,) or (n, K)."""
+        pulled = self.transposed(r)
+        return np.concatenate([pulled, np.atleast_1d(self.constant * r.sum(axis=0))]) if self.free else pulled
+
+    def transposed(self, r: np.ndarray) -> np.ndarray:
+        """Xᵀ r, flat, of r (n,) or (n, any)."""
         add = _sparse.add_rows_matrix if r.ndim == 2 else _sparse.add_rows
 
         def part(start, stop):
@@ -94,7 +109,9 @@ class Design:
         """(A,) the variance of each column divided by its share of entries: rare ones do not look small."""
         with np.errstate(over="ignore", invalid="ignore"):
             rows = self.rows._replace(data=self.rows.data**2)
-            variance = Design(rows, None, None, self.threads).adjoint(mass) - self.centre**2
+            variance = Design(rows, None, self.threads).transposed(mass)
+            if self.free:
+                variance -= self.centre(mass) ** 2
         share = np.bincount(rows.indices.view(np.int32), minlength=self.n_columns) / self.n
         return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
 
@@ -148,90 +165,56 @@ class Design:
         else:
             owner = np.repeat(np.arange(n), np.diff(starts.astype(np.int64)))
         entries = _sparse.transpose(self.rows)
-        return Columns(entries, self.outputs, stride, owner.astype(np.uint32), starts.astype(np.uint64), mass)
+        if self.free:
+            entries = _sparse.with_full_row(entries, self.constant)
+        owner, starts = owner.astype(np.uint32), starts.astype(np.uint64)
+        return Columns(entries, self.outputs, stride, owner, starts, mass, self.penalised)
 
-    @cached_property
-    def cross(self) -> np.ndarray:
-        """x_i · x̄, (n,)."""
-        out = np.zeros(self.n)
-        if self.centred:
-            _sparse.dot_rows(self.rows, 0, self.n, self.centre, out)
-        return out
+    def centre(self, mass: np.ndarray) -> np.ndarray:
+        """(A,) the mean of each column."""
+        if self._centre is None:
+            self._centre = self.transposed(mass)
+        return self._centre
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """‖x_i − x̄‖², (n,)."""
-        norms = _sparse.squared_norms(self.rows)
-        if self.centred:
-            norms = np.maximum(norms - 2.0 * self.cross + self.centre_norm, 0.0)
-        return norms
+        """‖x_i‖², (n,), without the constant feature."""
+        return _sparse.squared_norms(self.rows)
 
     def geometry(self) -> dict:
         """What the block kernels of examples, one per row, want to know of the features."""
         return {
             "rows": self.rows,
-            "norms": self.norms,
-            "cross": self.cross,
-            "centre_norm": self.centre_norm,
-            "n_weights": self.dim,
+            "norms": self.norms + self.constant**2,
+            "constant": self.constant,
+            "n_weights": self.penalised,
         }
 
-    def along_centre(self, w: np.ndarray) -> np.ndarray:
-        """x̄ · W, (K,)."""
-        return self.centre @ w[: self.dim].reshape(self.n_columns, self.outputs)
+    def join(self, w: np.ndarray, b=0.0) -> np.ndarray:
+        """All weights (dim,) from those of the features as given and the offset b."""
+        if not self.free:
+            return np.array(w)
+        return np.concatenate([w, np.broadcast_to(self._inner(w, b) / self.constant, self.outputs)])
 
-    def to_shifted(self, w: np.ndarray, b):
+    def split(self, v: np.ndarray):
+        """(w, b) of all weights: the inverse of `join`. b is a number where there is one output, else of
+        mean zero.
+        """
+        if not self.free:
+            return v.copy(), 0.0
+        w, b = v[: self.penalised].copy(), self.constant * v[self.penalised :]
+        if self.shift is not None:
+            b = b - self._along_shift(w)
+        return w, (b - b.mean() if self.matrix else float(b[0]))
+
+    def _inner(self, w, b):
         """The offset of shifted features that goes with w and the offset b of the features as given."""
+        b = np.asarray(b, dtype=np.float64)
         return b if self.shift is None else b + self._along_shift(w)
 
-    def from_shifted(self, w: np.ndarray, b):
-        """The inverse of `to_shifted`; of several outputs with mean zero."""
-        if self.shift is None:
-            return b
-        b = b - self._along_shift(w)
-        return b - b.mean() if self.matrix else b
-
     def _along_shift(self, w):
-        """shift · W, (K,), or a number where there is one output."""
-        along = self.shift @ w[: self.dim].reshape(self.n_columns, self.outputs)
-        return along if self.matrix else float(along[0])
-
-    def augment(self, w: np.ndarray, b=0.0) -> np.ndarray:
-        """The augmented vector of (w, b)."""
-        v = np.zeros(self.dim + TAIL * self.outputs)
-        v[: self.dim] = w
-        if self.centred:
-            self.offsets(v)[:] = self.along_centre(w)
-            self.parts(v)[2][:] = self.offsets(v)
-        # b multiplies features that are neither shifted nor centred, its place in v those that are.
-        self.offsets(v)[:] += self.to_shifted(w, b)
-        return v
-
-    def parts(self, v: np.ndarray) -> tuple[np.ndarray, ...]:
-        """b, c and x̄ · V of an augmented vector, each (K,), as views."""
-        return tuple(v[self.dim :].reshape(TAIL, self.outputs))
-
-    def offsets(self, v: np.ndarray) -> np.ndarray:
-        """b of an augmented vector, (K,), as a view."""
-        return v[self.dim : self.dim + self.outputs]
-
-    def weights(self, v: np.ndarray):
-        """(w, b) of an augmented vector; b is a number where there is one output."""
-        w, (b, c, _) = v[: self.dim].copy(), self.parts(v)
-        if self.centred:
-            w.reshape(self.n_columns, self.outputs)[:] -= np.outer(self.centre, c)
-            b = b - self.along_centre(w)
-        return w, self.from_shifted(w, b.copy() if self.matrix else float(b[0]))
-
-    def squared_norm(self, v: np.ndarray) -> float:
-        """‖w‖² of an augmented vector, without making w."""
-        _, c, along = self.parts(v)
-        return float(_sparse.sum_of_squares(v[: self.dim]) - 2.0 * (c @ along) + (c @ c) * self.centre_norm)
-
-    @cached_property
-    def centre_norm(self) -> float:
-        """‖x̄‖²."""
-        return _sparse.sum_of_squares(self.centre)
+        """shift · W, (K,)."""
+        return self.shift @ w[: self.penalised].reshape(self.n_columns, self.outputs)
 
 
 def shift_of_far_columns(rows: _sparse.Rows) -> np.ndarray | None:

@@ -103,7 +103,7 @@ def checked_start(problem: Problem, start: Start | None) -> Start | None:
         return None
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": (problem.dim,), "mu": problem.unrolled.shape}
+    sizes = {"w": (problem.penalised,), "mu": problem.unrolled.shape}
     for name, shape in sizes.items():
         array = getattr(start, name)
         if array is None:
@@ -148,7 +148,11 @@ class _Run:
 
     @property
     def _checks_are_cheap(self):
-        return self.solver.free_check or self.check_every is not None
+        return self._checks_are_free or self.check_every is not None
+
+    @property
+    def _checks_are_free(self):
+        return self.solver.free_check and not self.problem.free
 
     def to_the_end(self, start) -> Result:
         with self.meter.running():
@@ -237,7 +241,7 @@ class _Run:
             self.calibration = self.gap / self.best.primal / estimate
         if self.check_every is not None:
             self.next_check = state.passes + self.check_every
-        elif not self.solver.free_check:
+        elif not self._checks_are_free:
             self.next_check = max(FARTHER * state.passes, FIRST_CHECK)
 
     def _limit(self, state) -> Status:
@@ -260,7 +264,7 @@ class _Run:
 
     def _shrunk(self, w) -> Point:
         """The model drawn towards w = 0 until it is better than that; w = 0 where no part of it is."""
-        zero = self.problem.bare_point(np.zeros(self.problem.dim))
+        zero = self.problem.bare_point(np.zeros(self.problem.penalised))
         for _ in range(SHRINKS if np.isfinite(w).all() else 0):
             w = 0.25 * w
             point = self.problem.bare_point(w)
@@ -279,7 +283,7 @@ class _Run:
         if self.problem.regularised:
             return self.gap <= self.stop.tol * self.best.primal
         if isnan(self.gradient_norm_at_zero):
-            self.gradient_norm_at_zero = self.problem.evaluate(np.zeros(self.problem.dim)).gradient_norm
+            self.gradient_norm_at_zero = self.problem.evaluate(self.problem.origin).gradient_norm
         return point.gradient_norm <= self.stop.tol * self.gradient_norm_at_zero
 
     def _result(self, state, status) -> Result:

@@ -6,11 +6,13 @@
     D(μ)    = Σ_i m_i H_i(μ_i) − λ/2 ‖w(μ)‖²,   w(μ) = (1/λ) Σ_i m_i A_iᵀ(y_i − μ_i)
     gap     = P − D ≥ 0
 
-Conventions. w (d,) are the penalised weights, b the free (unpenalised) offset. Solvers of the primal see
-w alone: b is optimised away, P(w) = min_b P(w, b), whose gradient is that of P at the best b; so with the
-log loss gap = ‖∇P(w)‖²/(2λ) holds with an intercept too. μ is feasible if Σ m_i (y_i − μ_i) = 0 where
-b is free; `dual_point` moves it there first. With K labels crossed with attributes w is W (A, K) row by row
-and b is (K,), with mean zero. The arrays of scores and marginals of all examples have the structure's shape.
+Conventions. Solvers see one array of `dim` weights, laid out as `design.py` says: with a free (unpenalised)
+offset b its last numbers are β, b = σβ, coordinates like the others but for the penalty. Where a certificate
+is made b is optimised first, P(w) = min_b P(w, b), so that with the log loss gap = ‖∇P(w)‖²/(2λ) holds with
+an intercept too. μ is feasible if Σ m_i (y_i − μ_i) = 0 where b is free; `dual_point` moves it there first.
+Solvers of the dual give β a penalty λ/2 ‖β − β₀‖² with a centre β₀ that moves (`solvers/blocks.py`). With K
+labels crossed with attributes w is W (A, K) row by row and b is (K,), with mean zero. The arrays of scores
+and marginals of all examples have the structure's shape.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +24,7 @@ import numpy as np
 from fenchel import certificates, curvature, losses
 from fenchel.certificates import FEW, Evaluation, Extent, Point, certified, doubts
 from fenchel.data import Examples
-from fenchel.design import PARTS, TAIL, Columns, Design
+from fenchel.design import PARTS, Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.structures import base
@@ -75,7 +77,13 @@ class Problem:
 
     @property
     def dim(self) -> int:
+        """Weights, β included."""
         return self.design.dim
+
+    @property
+    def penalised(self) -> int:
+        """Weights, β excluded."""
+        return self.design.penalised
 
     @property
     def lam(self) -> float:
@@ -102,14 +110,22 @@ class Problem:
         sparse = f", λ₁ = {self.l1:.6g}" if self.l1 > 0.0 else ""
         free = ", free intercept" if self.free else ""
         return (
-            f"{self.structure.name} {self.loss.name}, n = {self.n}, d = {self.dim}, "
+            f"{self.structure.name} {self.loss.name}, n = {self.n}, d = {self.penalised}, "
             f"{rows.nnz} non-zeros, λ = {self.lam:.6g}{sparse}{free}"
         )
 
     @cached_property
     def design(self) -> Design:
-        mass = self.examples.mass if self.free else None
-        return Design(self.examples.rows, mass, self.structure.outputs, self.threads, self.structure.extra)
+        structure = self.structure
+        design = Design(self.examples.rows, structure.outputs, self.threads, structure.extra, self.free)
+        return self._with_constant(design)
+
+    def _with_constant(self, design) -> Design:
+        """The design with the σ that suits λ."""
+        if not self.free:
+            return design
+        shares = self.structure.shares(self.examples)
+        return design.with_constant(curvature.constant(design, self.examples.mass, shares, self.lam))
 
     @cached_property
     def unrolled(self) -> "Problem":
@@ -120,8 +136,7 @@ class Problem:
     @cached_property
     def blocks(self):
         """The named tuple of arrays that the block kernels take."""
-        n_free = self.design.outputs if self.free else 0
-        return self.structure.blocks(self.examples, self.design, self.lam, n_free)
+        return self.structure.blocks(self.examples, self.design, self.lam)
 
     @cached_property
     def columns(self) -> Columns:
@@ -152,9 +167,11 @@ class Problem:
     def with_penalty(self, lam: float) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
         other = replace(self, regularizer=replace(self.regularizer, lam=lam))
-        for name in ("design", "columns", "empirical", "extent"):
+        for name in ("design", "extent") if self.free else ("design", "columns", "empirical", "extent"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
+        if "design" in other.__dict__:
+            other.__dict__["design"] = other._with_constant(self.design)
         return other
 
     def _each_part(self, task) -> list:
@@ -165,7 +182,7 @@ class Problem:
         """The sum of what add(start, stop, v) adds to v over all parts, and the list of what it returns."""
 
         def part(start, stop):
-            v = np.zeros(self.dim + TAIL * self.design.outputs)
+            v = np.zeros(self.dim)
             return v, add(start, stop, v)
 
         parts = PARTS if self.dim < MANY else 2
@@ -179,7 +196,7 @@ class Problem:
     def empirical(self) -> np.ndarray:
         """P̃(f) = Σ m_i A_iᵀ y_i, (d,): the expected features under the data."""
         pulled, _ = self._pulled(lambda start, stop, v: base.add_targets(self.blocks, start, stop, v))
-        return pulled[: self.dim]
+        return pulled
 
     # ---- the primal
 
@@ -192,64 +209,73 @@ class Problem:
             return float(-shares @ np.log(shares))
         sizes = self.structure.sizes_of_choice(self.examples)
         if sizes is None:
-            return self.value_at(np.zeros(self.dim))[0]
+            return self.value_at(np.zeros(self.penalised))[0]
         size = sizes[self.loss.hinge]
         return float(size if np.ndim(size) == 0 else self.examples.mass @ size)
 
-    def offset(self, scores, b=0.0):
-        """The best free offset at the scores; 0 where none is free."""
-        return self.structure.offset(self.blocks, scores, b) if self.free else 0.0
+    @property
+    def origin(self) -> np.ndarray:
+        """(dim,) no weights, and the best offset then."""
+        w = np.zeros(self.penalised)
+        return self.design.join(w, self.structure.prior(self.examples)) if self.free else w
 
-    def _look(self, w, b=0.0):
-        """(v, None, 0), or, with a free offset, (no weights, scores at the best b, b)."""
+    def weights_at(self, start) -> np.ndarray:
+        """(dim,) all weights of a warm start; the origin without."""
+        return self.origin if start is None else self.design.join(start.w, start.b)
+
+    def _balance(self, v, scores=None):
+        """v with the best offset at its other weights, and the scores there; as they are where none is free.
+
+        scores: those at v, if known; written.
+        """
         if not self.free:
-            return self.design.augment(w), None, 0.0
-        scores = self.scores(w)
-        b = self.offset(scores, self.design.to_shifted(w, b))
-        scores += b
-        return NO_WEIGHTS, scores, self.design.from_shifted(w, b)
+            return v, scores
+        scores = self.scores(v) if scores is None else scores
+        delta = self.structure.offset(self.blocks, scores, self._each_part)
+        v = v.copy()
+        v[self.penalised :] += delta / self.design.constant
+        return v, np.add(scores, delta, out=scores)
 
     def scores(self, w) -> np.ndarray:
-        """A_i w of all examples, without offset, of features as the design has them: one pass."""
+        """A_i w of all examples: one pass."""
         if not self.structure.linked:
             return self.design.scores(w)
-        scores, v = np.empty(self.shape), self.design.augment(w)
-        self._each_part(lambda start, stop: base.all_scores(self.blocks, start, stop, v, scores))
+        scores = np.empty(self.shape)
+        self._each_part(lambda start, stop: base.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
     def _adjoint(self, scores) -> np.ndarray:
-        """Σ A_iᵀ scores_i, (d,): one pass."""
+        """Σ A_iᵀ scores_i, (dim,): one pass."""
         if not self.structure.linked:
             return self.design.adjoint(scores)
-        pulled, _ = self._pulled(lambda start, stop, v: base.add_scores(self.blocks, start, stop, scores, v))
-        return pulled[: self.dim]
+        return self._pulled(lambda start, stop, v: base.add_scores(self.blocks, start, stop, scores, v))[0]
 
     def value_at(self, w, b=None):
-        """P(w, b) and b; b is optimised away unless it is given."""
+        """P(w, b) and b, of the penalised weights w; b is optimised away unless it is given."""
+        v, scores = self.design.join(w, 0.0 if b is None else b), None
         if b is None:
-            v, scores, b = self._look(w)
-        else:
-            v, scores = self.design.augment(w, b), None
-        return self._value_and_gap(v, scores, None)[0] + self.regularizer.value(w), b
+            v, scores = self._balance(v)
+        value = self._value_and_gap(v, scores, None)[0] + self.regularizer.value(w)
+        return value, self.design.split(v)[1] if b is None else b
 
-    def evaluate(self, w, b=0.0) -> Evaluation:
-        """P and ∇P (with the hinge loss a subgradient) at w: one pass. b starts the search for the offset."""
-        v, scores, b = self._look(w, b)
+    def evaluate(self, w, scores=None) -> Evaluation:
+        """P and ∇P (with the hinge loss a subgradient) at w: one pass. scores: those at w, if known."""
         kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
         pulled, parts = self._pulled(
-            lambda start, stop, pull: kernel(self.blocks, start, stop, v, scores, pull)
+            lambda start, stop, pull: kernel(self.blocks, start, stop, w, scores, pull)
         )
         value, moved = map(sum, zip(*parts, strict=True))
-        value += self.regularizer.value(w)
+        own = w[: self.penalised]
+        value += self.regularizer.value(own)
         smooth = self.regularizer.gradient(w)
-        smooth -= self.design.weights(pulled)[0]
-        gradient = self.regularizer.subgradient(w, smooth)
-        met = scores if self.free else None
-        return Evaluation(w, b, value, gradient, moved, self._imbalance(pulled), met, smooth=smooth)
+        smooth[self.penalised :] = 0.0
+        smooth -= pulled
+        return Evaluation(w, value, self.regularizer.subgradient(own, smooth), moved, scores, smooth=smooth)
 
     def _imbalance(self, pulled) -> float:
-        """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free."""
-        return float(np.abs(self.design.parts(pulled)[1]).sum()) if self.free else 0.0
+        """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free, from what it is multiplied by σ."""
+        tail = pulled[self.penalised :]
+        return float(np.abs(tail).sum()) / self.design.constant if self.free else 0.0
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
@@ -263,47 +289,47 @@ class Problem:
             evaluation.mu = self.marginals(self.scores_at(evaluation))
         return evaluation.mu
 
-    def marginals(self, scores) -> np.ndarray:
-        """The marginals of all examples at the scores."""
-        mu = np.empty(self.shape)
+    def marginals(self, scores, out=None) -> np.ndarray:
+        """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
+        mu = np.empty(self.shape) if out is None else out
         self._each_part(
             lambda start, stop: base.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
         )
         return mu
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
-        """∇²P(w) · direction: one pass. With a free offset, the Hessian of min_b P (a Schur complement)."""
+        """∇²P(w) · direction: one pass."""
         at = (self.scores_at if self.structure.linked else self.marginals_at)(evaluation)
         scores = self.scores(direction)
-        if self.free:
-            self.structure.level(self.blocks, at, scores)
         self._each_part(lambda start, stop: base.all_covariances(self.blocks, start, stop, at, scores))
-        return self._adjoint(scores) + self.lam * direction
+        product = self._adjoint(scores)
+        product[: self.penalised] += self.lam * direction[: self.penalised]
+        return product
 
     def hessian(self, evaluation: Evaluation) -> np.ndarray:
-        """∇²P(w), (d, d); with a free offset, of min_b P."""
+        """∇²P(w), (dim, dim)."""
         curvature.require_matrix(self.dim)
         return curvature.hessian(self.design, self.examples, self.marginals_at(evaluation), self.lam)
 
     def quadratic(self, weights) -> np.ndarray:
-        """Σ_i weights_i x_i x_iᵀ + λ I, (A, A), of centred features where the offset is free."""
+        """Σ_i weights_i x_i x_iᵀ + λ I, (A, A); with a free offset the constant feature is the last."""
         curvature.require_matrix(self.design.n_columns)
         return curvature.quadratic(self.design, weights, self.lam)
 
     # ---- the dual
 
     def _residuals(self, mu) -> np.ndarray:
-        """Σ m_i A_iᵀ(y_i − μ_i) in the augmented layout: one pass."""
+        """Σ m_i A_iᵀ(y_i − μ_i), (dim,): one pass."""
         return self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))[0]
 
     def weights_of(self, mu) -> np.ndarray:
-        """w(μ), (d,): one pass."""
-        return self.regularizer.weights(self.design.weights(self._residuals(mu))[0])
+        """w(μ), the penalised weights: one pass."""
+        return self.regularizer.weights(self._residuals(mu)[: self.penalised])
 
-    def augmented_of(self, mu, b=0.0) -> np.ndarray:
-        """The augmented vector of `design.py`: w(μ) on centred features, and b; one pass. L2 only."""
+    def proximal_weights(self, mu, centre=0.0) -> np.ndarray:
+        """(dim,) w(μ) and the β of the proximal dual, β₀ + σ/λ Σ m_i (y_i − μ_i): one pass. L2 only."""
         v = self._residuals(mu) / self.lam
-        self.design.offsets(v)[:] = b
+        v[self.penalised :] += centre
         return v
 
     def dual(self, mu, w=None) -> float:
@@ -331,11 +357,11 @@ class Problem:
         base.all_targets(self.blocks, epsilon, mu)
         return mu
 
-    def tilt(self, mu):
-        """δ and μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
+    def tilt(self, mu) -> np.ndarray:
+        """μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
         scores = self.structure.logarithms(mu)
-        delta = self.offset(scores)
-        return delta, self.marginals(scores + delta)
+        scores += self.structure.offset(self.blocks, scores, self._each_part)
+        return self.marginals(scores, scores if scores.shape == self.shape else None)
 
     def block_gaps(self, mu, scores) -> np.ndarray:
         """(n,) how much each example contributes to the gap, before its mass."""
@@ -356,44 +382,61 @@ class Problem:
 
     # ---- certificates
 
+    def estimate(self, evaluation: Evaluation) -> float:
+        """The gap relative to P, if the offset were the best one."""
+        own, smooth = evaluation.w[: self.penalised], evaluation.smooth[: self.penalised]
+        gap = self.regularizer.gap(own, smooth, evaluation.value - self.regularizer.value(own))
+        return gap / max(evaluation.value, 1e-300)
+
     def point_at(self, evaluation: Evaluation) -> Point:
-        """The certificate of a primal solver, free with its gradient: ‖∇P(w)‖²/(2λ), lepriol2018 (8).
+        """The certificate of a primal solver: ‖∇P(w)‖²/(2λ), lepriol2018 (8), free with its gradient unless
+        there is an offset to be optimised.
 
         With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
         """
-        w, value, moved = evaluation.w, evaluation.value, evaluation.moved
-        loss = value - self.regularizer.value(w)
-        gap = self.regularizer.gap(w, evaluation.smooth, loss)
-        shifted = self.design.to_shifted(w, evaluation.b)
-        scores, price = doubts(self.extent, w, shifted, value, gap, moved, evaluation.imbalance)
-        error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(w)
-        more = price + self.regularizer.slack(w, gap, loss, error)
-        return certified(w, evaluation.b, value, gap, scores, more, evaluation.gradient_norm)
+        if self.free:
+            evaluation = self.evaluate(*self._balance(evaluation.w, self.scores_at(evaluation).copy()))
+        own, value, moved = evaluation.w[: self.penalised], evaluation.value, evaluation.moved
+        loss = value - self.regularizer.value(own)
+        gap = self.regularizer.gap(own, evaluation.smooth[: self.penalised], loss)
+        inner, imbalance = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
+        scores, price = doubts(self.extent, own, inner, value, gap, moved, imbalance)
+        error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(own)
+        more = price + self.regularizer.slack(own, gap, loss, error)
+        w, b = self.design.split(evaluation.w)
+        return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
+
+    def _offset(self, v):
+        """The offset that is added to scores of the design's rows."""
+        return self.design.constant * v[self.penalised :] if self.free else 0.0
 
     def primal_point(self, w) -> Point:
         """The certificate at w: one pass. Log loss only."""
         return self.point_at(self.evaluate(w))
 
-    def dual_point(self, mu, entropies=NO_WEIGHTS) -> Point:
+    def dual_point(self, mu, entropies=NO_WEIGHTS, offset=0.0) -> Point:
         """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); two passes.
 
         w(μ) is computed anew: one kept up by increments drifts, and the bound rests on it. Where the offset
-        is free μ is tilted first. entropies (n,): H(μ_i), where the marginals of the structure do not tell.
+        is free μ is tilted first, and the search for the best offset begins at β = `offset`.
+        entropies (n,): H(μ_i), where the marginals of the structure do not tell.
         """
         if self.free:
-            _, mu = self.tilt(mu)
-        pulled = self._residuals(mu)
-        w = self.regularizer.weights(self.design.weights(pulled)[0])
-        v, scores, b = self._look(w)
+            mu = self.tilt(mu)
+        pulled, v = self._residuals(mu), np.empty(self.dim)
+        own = v[: self.penalised] = self.regularizer.weights(pulled[: self.penalised])
+        v[self.penalised :] = offset
+        v, scores = self._balance(v)
         value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
-        primal = value + self.regularizer.value(w)
-        shifted = self.design.to_shifted(w, b)
-        rounding, price = doubts(self.extent, w, shifted, primal, gap, moved, self._imbalance(pulled))
+        primal = value + self.regularizer.value(own)
+        inner, imbalance = self._offset(v), self._imbalance(pulled)
+        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, imbalance)
         off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
-        return certified(w, b, primal, gap, rounding, price + off)
+        return certified(*self.design.split(v), primal, gap, rounding, price + off)
 
     def bare_point(self, w) -> Point:
-        """P at w and no bound: for `certificates.joined`, with one of another point."""
+        """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
-        rounding, _ = doubts(self.extent, w, self.design.to_shifted(w, b), primal, 0.0, 2.0, 0.0)
+        inner = self._offset(self.design.join(w, b))
+        rounding, _ = doubts(self.extent, w, inner, primal, 0.0, 2.0, 0.0)
         return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))

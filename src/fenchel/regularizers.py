@@ -66,7 +66,7 @@ class ElasticNet:
 
     def subgradient(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The subgradient of P of least norm (the pseudo-gradient), from the gradient of its smooth part."""
-        out = np.empty_like(gradient)
+        out = gradient.copy()  # which goes on behind w where coordinates are free
         _subgradient(w, gradient, self.l1, out)
         return out
 

@@ -137,7 +137,7 @@ class LinearClassifier(ClassifierMixin, Trained):
         w = self.coef_.T.astype(np.float64)
         if self._scaled_intercept:
             w = np.vstack([w, self.intercept_ / self._scaled_intercept])
-        if w.size != problem.dim:
+        if w.size != problem.penalised:
             return None
         b = self.intercept_ if self.classes_.size > 2 else float(self.intercept_[0])
         return Start(w.ravel(), b if problem.free else 0.0, self._last_dual(problem))

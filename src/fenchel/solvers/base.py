@@ -64,23 +64,27 @@ class BatchState(State):
 
 
 class BatchSolver:
-    """Common to solvers whose state is one evaluation: their certificate is free with the gradient."""
+    """Common to solvers whose state is one evaluation: their certificate is free with the gradient, but for
+    the search for a free offset.
+    """
 
     free_check: ClassVar[bool] = True
 
     def init(self, problem, start):
-        w, b = (start.w.copy(), start.b) if start else (np.zeros(problem.dim), 0.0)
-        return BatchState(evaluation=problem.evaluate(w, b))  # a look at the start is measuring: not counted
+        return BatchState(evaluation=problem.evaluate(problem.weights_at(start)))  # measuring: not counted
 
     def point(self, problem, state):
         return problem.point_at(state.evaluation)
 
 
-def evaluate(problem, state, w, b) -> Evaluation:
+def evaluate(problem, state, w) -> Evaluation:
     """P and ∇P at w, counted as one pass."""
     state.passes += 1.0
     state.oracle_calls += problem.n
-    return problem.evaluate(w, b)
+    evaluation = problem.evaluate(w)
+    if problem.free:
+        state.relative_gap_estimate = problem.estimate(evaluation)
+    return evaluation
 
 
 def backtrack(problem, state, direction, sufficient=1e-4, trials=60) -> None:
@@ -89,7 +93,7 @@ def backtrack(problem, state, direction, sufficient=1e-4, trials=60) -> None:
     slope = float(before.gradient @ direction)
     step = 1.0
     for _ in range(trials):
-        after = evaluate(problem, state, before.w + step * direction, before.b)
+        after = evaluate(problem, state, before.w + step * direction)
         if after.value <= before.value + sufficient * step * slope:
             state.updates += 1
             state.evaluation = after

@@ -14,13 +14,18 @@ RENEWAL = 10  # epochs after which what is kept up by increments is computed ane
 
 @dataclass
 class DualState(State):
-    """mu the dual variables, v the augmented weights, w(μ) and the offset."""
+    """mu the dual variables, v the weights: w(μ) and β; centre: β₀, where the offset is free."""
 
     mu: np.ndarray | None = None
     v: np.ndarray | None = None
     rng: np.random.Generator | None = None
     epochs: int = 0
     dual: float = 0.0  # D(μ) when last computed
+    centre: np.ndarray | float = 0.0
+
+    def free_weights(self, problem) -> np.ndarray:
+        """β, as a view."""
+        return self.v[problem.penalised :]
 
 
 class DualSolver:
@@ -40,36 +45,24 @@ class DualSolver:
         if start is not None and start.mu is not None and start.mu.shape == problem.shape:
             return start.mu.copy() if problem.loss.hinge else np.maximum(start.mu, TINY)
         if start is not None and problem.loss.name == "log":
-            scores = problem.scores(start.w) + problem.design.to_shifted(start.w, start.b)
-            return np.maximum(problem.marginals(scores), TINY)
+            return np.maximum(problem.marginals(problem.scores(problem.weights_at(start))), TINY)
         return fresh
 
-    def first_v(self, problem, mu, start=None) -> np.ndarray:
-        """w(μ) with the offset that a warm start's μ speak of, or the one that balances a fresh μ.
+    def first_centre(self, problem, start) -> np.ndarray:
+        """β₀ of a warm start, else the best one without weights."""
+        return problem.weights_at(start)[problem.penalised :]
 
-        The offset of the warm start itself is the best for other weights than w(μ): with it, fits of a few
-        passes each undid what the one before had reached.
+    def recentre(self, problem, state) -> None:
+        """Move β₀ to β, and β by what Σ m_i (y_i − μ_i) adds to it there.
+
+        The proximal point method for the offset, which for the dual is the method of multipliers: without a
+        penalty on b the marginals would have to balance, Σ m_i (y_i − μ_i) = 0, with the penalty
+        λ/2 ‖β − β₀‖² every block moves alone, as if β were the weight of a feature like others.
         """
-        if not problem.free:
-            return problem.augmented_of(mu)
-        if start is None:
-            return problem.augmented_of(mu, problem.tilt(mu)[0])
-        v = problem.augmented_of(mu)
-        w, _ = problem.design.weights(v)
-        b = problem.structure.offset_of(problem.blocks, mu, problem.scores(w))
-        problem.design.offsets(v)[:] = b + problem.design.along_centre(w)
-        return v
-
-    def settle_offset(self, problem, state) -> np.ndarray | None:
-        """Optimise the free offset, if there is one, at the current weights; returns the scores: a pass."""
-        if not problem.free:
-            return None
-        w, b = problem.design.weights(state.v)
-        scores = problem.scores(w)
-        b = problem.offset(scores, problem.design.to_shifted(w, b))
-        problem.design.offsets(state.v)[:] = b + problem.design.along_centre(w)
-        state.passes += 1.0
-        return scores + b
+        if problem.free:
+            beta = state.free_weights(problem)
+            moved, state.centre = beta - state.centre, beta.copy()
+            beta += moved
 
     def note_gap(self, problem, state, gap: float) -> None:
         """Remember an estimate of the gap, relative to the dual objective.
@@ -77,7 +70,7 @@ class DualSolver:
         The dual only grows, ever less: it is computed at epochs 1, 2, 4, 8, … and taken as it was in between.
         """
         if state.epochs & (state.epochs - 1) == 0:
-            penalty = 0.5 * problem.lam * problem.design.squared_norm(state.v)
+            penalty = problem.regularizer.value(state.v[: problem.penalised])
             state.dual = self.concave(problem, state) - penalty
         state.relative_gap_estimate = float(gap) / state.dual if state.dual > 1e-300 else np.nan
 
@@ -89,7 +82,7 @@ class DualSolver:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""
         state.epochs += 1
         if state.epochs % RENEWAL == 0:
-            state.v = problem.augmented_of(state.mu, problem.design.offsets(state.v))
+            state.v = problem.proximal_weights(state.mu, state.centre)
 
     def point(self, problem, state):
-        return problem.dual_point(state.mu)
+        return problem.dual_point(state.mu, offset=state.free_weights(problem))

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel.design import TAIL
 from fenchel.solvers import cddual_binary, cddual_flat
 from fenchel.solvers.blocks import DualSolver, DualState
 from fenchel.solvers.cddual_binary import Method
@@ -35,9 +34,6 @@ class CDDualState(DualState):
     inner: float = INNER_FIRST
     last_gap: float = np.nan
 
-    def shift_offset(self, problem, delta) -> None:
-        problem.design.offsets(self.v)[:] += delta
-
 
 class LanesState(CDDualState):
     """With the multiplier method: mu and v live in `lanes`, padded, and are unpadded when looked at."""
@@ -57,8 +53,8 @@ class LanesState(CDDualState):
         if v is not None:
             self.lanes.set_weights(v)
 
-    def shift_offset(self, problem, delta) -> None:
-        self.lanes.shift_offset(delta)
+    def free_weights(self, problem) -> np.ndarray:
+        return self.lanes.free_weights if problem.free else np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -102,14 +98,9 @@ class CDDual(DualSolver):
         self.reserve(problem, copies=4)
         method = self._method(problem)
         mu = self.first_mu(problem, start, self._fresh(problem))
-        fresh = start is None and not problem.loss.hinge
-        if fresh:
-            v = np.zeros(problem.dim + TAIL * problem.design.outputs)
-            if problem.free:
-                problem.design.offsets(v)[:] = problem.tilt(mu)[0]
-        else:
-            v = self.first_v(problem, mu, start)
-        common = {"rng": np.random.default_rng(self.seed), "fresh": fresh}
+        fresh, centre = start is None and not problem.loss.hinge, self.first_centre(problem, start)
+        v = problem.origin if fresh else problem.proximal_weights(mu, centre)
+        common = {"rng": np.random.default_rng(self.seed), "fresh": fresh, "centre": centre}
         if method is Method.MULTIPLIER and not problem.loss.hinge:
             return LanesState(mu, v, **common)
         return CDDualState(mu=mu, v=v, logs=problem.structure.logarithms(mu), **common)
@@ -137,9 +128,7 @@ class CDDual(DualSolver):
         state.passes += visits / problem.n
         state.oracle_calls += visits
         state.updates += visits
-        if problem.free:
-            # After its update μ_i is the marginal at its score, so balancing μ optimises the offset.
-            state.shift_offset(problem, problem.tilt(state.mu)[0])
+        self.recentre(problem, state)
         self.refresh(problem, state)
         # The gap met during the pass, carried on to its end by most of the progress since the last one.
         progress = (gap / state.last_gap) ** 0.6 if gap < state.last_gap else 1.0

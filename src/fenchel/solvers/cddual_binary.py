@@ -37,14 +37,14 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     which saves the pass that w(μ) would cost.
     """
     rows, d = blocks.rows, blocks.n_weights
-    b, c, along_centre = v[d], v[d + 1], v[d + 2]
+    beta = v[d] if blocks.constant > 0.0 else 0.0
     scale = 1.0 / blocks.lam
     newtons, gap = 0, 0.0
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         prefetch(odds, order[min(k + 1, order.size - 1)])
-        score = row_dot(rows, i, v) + b - c * (blocks.cross[i] - blocks.centre_norm) - along_centre
+        score = row_dot(rows, i, v) + blocks.constant * beta
         step = scale * blocks.mass[i]
         p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
         before = 0.0 if fresh else y * q - (1.0 - y) * p
@@ -60,9 +60,9 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
         change = step * (y * q - (1.0 - y) * p - before)
         if change != 0.0:
             row_add(rows, i, change, v)
-            c += change
-            along_centre += change * blocks.cross[i]
-    v[d + 1], v[d + 2] = c, along_centre
+            beta += change * blocks.constant
+    if blocks.constant > 0.0:
+        v[d] = beta
     return newtons, gap
 
 
@@ -73,7 +73,6 @@ def _prefetch_example(blocks, i, mu):
     prefetch(blocks.y, i)
     prefetch(blocks.mass, i)
     prefetch(blocks.norms, i)
-    prefetch(blocks.cross, i)
     prefetch(mu, i)
 
 
@@ -142,12 +141,11 @@ def _backtrack(z, c, a, b, slope, move):
 @njit(cache=True, nogil=True)
 def hinge_epoch(blocks, order, mu, v):
     """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
-    rows, d = blocks.rows, blocks.n_weights
-    gap = 0.0
+    rows, gap = blocks.rows, 0.0
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
-        margin = row_dot(rows, i, v) + v[d] + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
+        margin = row_dot(rows, i, v) + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
         p, q = mu[i, 0], mu[i, 1]
         gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
         step = blocks.mass[i] / blocks.lam

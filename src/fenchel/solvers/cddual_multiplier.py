@@ -19,7 +19,6 @@ from fenchel._cache import njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 from fenchel._math import REORDER, TINY
 from fenchel._sparse import prefetch, prefetch_row
-from fenchel.design import TAIL
 
 LANES = 4  # labels handled side by side: one AVX2 register
 FLOOR = log(TINY)  # no log-probability is smaller, so that none is lost to underflow
@@ -57,12 +56,13 @@ class Lanes:
         return np.ascontiguousarray(array[:, : self.labels])
 
     def set_weights(self, v):
-        """Replace the weights by an augmented vector."""
+        """Replace the weights."""
         self.v[:, : self.labels] = v.reshape(-1, self.labels)
 
-    def shift_offset(self, delta):
-        """b += delta."""
-        self.v[-TAIL, : self.labels] += delta
+    @property
+    def free_weights(self):
+        """β, the last row, as a view."""
+        return self.v[-1, : self.labels]
 
     def due(self, order):
         """The entries of `order` whose examples are due, in its order; those left out grow."""
@@ -80,7 +80,7 @@ class Lanes:
 
 @njit(cache=True, nogil=True)
 def _epoch(blocks, order, fresh, mu, logmu, w, met):
-    """One pass over the examples of `order`; mu, logmu, w (augmented weights) and met written.
+    """One pass over the examples of `order`; mu, logmu, w and met written.
 
     met (n,): KL(μ_i ‖ softmax(x_i W)) as the pass met it, before its update; untouched where not visited.
     fresh: w does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update.
@@ -102,7 +102,7 @@ def _epoch(blocks, order, fresh, mu, logmu, w, met):
         for k in range(blocks.size, columns):
             r[k] = 0.0
         _add(rows, i, r, w)
-        _keep_tail(blocks, i, r, w)
+        _keep_tail(blocks, r, w)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -119,27 +119,24 @@ def _prefetch_example(blocks, i, mu, logmu):
 
 @njit(cache=True, nogil=True)
 def _add_tail(blocks, i, w, s):
-    """s += what the free offsets and the centring contribute, and ABSENT for padding; s written."""
-    columns = np.uint64(s.size)
-    begin, size = np.uint64(w.size) - np.uint64(TAIL) * columns, np.uint64(blocks.size)
-    if blocks.n_free > 0:
-        uncentred = blocks.cross[i] - blocks.centre_norm
+    """s += what free offsets contribute, and ABSENT for padding; s written."""
+    columns, size = np.uint64(s.size), np.uint64(blocks.size)
+    if blocks.constant > 0.0:
+        begin = np.uint64(w.size) - columns
         for k in range(size):
-            along = begin + np.uint64(2) * columns + k
-            s[k] += w[begin + k] - w[begin + columns + k] * uncentred - w[along]
+            s[k] += blocks.constant * w[begin + k]
     for k in range(size, columns):
         s[k] = ABSENT
 
 
 @njit(cache=True, nogil=True)
-def _keep_tail(blocks, i, r, w):
-    """Keep up the sums of changes and x̄ · V; w written."""
-    if blocks.n_free > 0:
+def _keep_tail(blocks, r, w):
+    """The same update for the weights of the constant feature; w written."""
+    if blocks.constant > 0.0:
         columns = np.uint64(r.size)
-        begin = np.uint64(w.size) - np.uint64(TAIL) * columns
+        begin = np.uint64(w.size) - columns
         for k in range(columns):
-            w[begin + columns + k] += r[k]
-            w[begin + np.uint64(2) * columns + k] += r[k] * blocks.cross[i]
+            w[begin + k] += blocks.constant * r[k]
 
 
 # x_i W and W += x_i ⊗ r are most of the time: sums stay in registers, up to 16 labels in a walk along a row.

@@ -44,7 +44,8 @@ def _epoch(columns, order, empirical, lam, fast, w, exponentials, sums):
         count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
         expected, curvature, covered, smallest, largest = _moments(columns, a, k, exponentials, sums)
         touched += count
-        slope, curvature = lam * w[t] - empirical[t] + expected, curvature + lam
+        own = lam if t < columns.penalised else 0.0
+        slope, curvature = own * w[t] - empirical[t] + expected, curvature + own
         if slope == 0.0 or curvature <= 0.0:
             continue
         z = -slope / curvature
@@ -53,7 +54,7 @@ def _epoch(columns, order, empirical, lam, fast, w, exponentials, sums):
             z = min(max(z, -FARTHEST / reach), FARTHEST / reach)
         bounded = fast and smallest >= 0.0 and largest > 0.0
         for _ in range(60):
-            change = lam * z * (w[t] + 0.5 * z) - z * empirical[t]
+            change = own * z * (w[t] + 0.5 * z) - z * empirical[t]
             if bounded and change + _bound(z, expected, largest, covered) <= GAMMA * z * slope:
                 break
             touched += count

@@ -48,7 +48,7 @@ class ColumnSolver(BatchSolver):
         touched = epoch(columns, order, problem.empirical, problem.lam, option, w, exponentials, sums)
         state.passes += touched / max(problem.examples.rows.nnz * columns.outputs, 1)
         state.updates += d
-        state.evaluation = evaluate(problem, state, w, before.b)
+        state.evaluation = evaluate(problem, state, w)
         state.stalled = bool(np.array_equal(w, before.w))
 
 

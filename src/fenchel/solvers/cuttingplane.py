@@ -88,7 +88,7 @@ class CuttingPlane:
         require_memory(kind.BYTES * numbers, f"{numbers} dual variables", "use slack='1' or sgd")
         warm = start is not None and start.mu is not None and start.mu.shape == problem.shape
         mu = start.mu.copy() if warm else problem.near_target(0.0)
-        state = kind(mu=mu, v=problem.augmented_of(mu))
+        state = kind(mu=mu, v=problem.proximal_weights(mu))
         state.fill(problem, warm)
         return state
 
@@ -97,7 +97,7 @@ class CuttingPlane:
         self._count(problem, state)
         if state.passes_left == 0:
             state.gap = state.extend(problem, EXACT * state.gap if np.isfinite(state.gap) else 0.0)
-            dual = problem.dual(state.mu, problem.design.weights(state.v)[0])
+            dual = problem.dual(state.mu, state.v)
             state.relative_gap_estimate = state.gap / max(dual, 1e-300)
             state.passes_left = PASSES
             return
@@ -105,7 +105,7 @@ class CuttingPlane:
         state.passes_left -= 1
         if left <= EXACT * state.gap or state.passes_left == 0:
             state.passes_left = 0
-            state.v = problem.augmented_of(state.mu)
+            state.v = problem.proximal_weights(state.mu)
 
     def _count(self, problem, state):
         state.passes += 1.0

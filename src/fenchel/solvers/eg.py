@@ -7,6 +7,7 @@ import numpy as np
 
 from fenchel._cache import njit
 from fenchel._math import TINY
+from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
 from fenchel.solvers.eg_chain import FASTER, LEAST, SLOWER, Arrangement, suits
@@ -89,7 +90,8 @@ class EG(DualSolver):
             return state
         state.mu = np.empty(problem.shape)
         _settle(problem.blocks, theta, state.mu, state.entropies)
-        state.v = self.first_v(problem, state.mu, start)
+        state.centre = self.first_centre(problem, start)
+        state.v = problem.proximal_weights(state.mu, state.centre)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
         state.rates = np.full(1 if self.batch else n, eta)
         return state
@@ -116,7 +118,7 @@ class EG(DualSolver):
         """D at the marginals of θ."""
         mu, entropies = np.empty(problem.shape), np.empty(problem.n)
         _settle(problem.blocks, theta, mu, entropies)
-        return self._dual_at(problem, mu, problem.augmented_of(mu), entropies)
+        return self._dual_at(problem, mu, problem.proximal_weights(mu), entropies, 0.0)
 
     def _search(self, problem, state):
         """The first rate of 1, ½, ¼, … that improves the dual at once for 95 % of a tenth of the examples."""
@@ -140,7 +142,7 @@ class EG(DualSolver):
         now = self._annealed(problem, state)
         gap = self._batch_step(now, state) if self.batch else self._online_step(now, state)
         state.updates += problem.n
-        self.settle_offset(now, state)
+        self.recentre(now, state)
         self.refresh(now, state)
         self.note_gap(now, state, gap)
         if now is not problem:  # the gap met is that of another λ
@@ -165,16 +167,17 @@ class EG(DualSolver):
         extra = (self.anneal - 1.0) * DECAY ** max(state.epochs - HOT, 0)
         lam = problem.lam * (1.0 + extra) if extra > 1e-3 else problem.lam
         if lam != state.lam:
-            b = problem.design.offsets(state.v).copy()
+            state.free_weights(problem)[:] -= state.centre
             state.v *= state.lam / lam
-            problem.design.offsets(state.v)[:] = b
+            state.free_weights(problem)[:] += state.centre
             state.lam = lam
         return problem if lam == problem.lam else problem.with_penalty(lam)
 
     def point(self, problem, state):
         if state.arranged is not None:
             state.mu = state.arranged.marginals(problem)
-        return problem.dual_point(state.mu, state.entropies)
+        offset = state.free_weights(problem) if problem.free else 0.0
+        return problem.dual_point(state.mu, state.entropies, offset)
 
     def concave(self, problem, state):
         if problem.loss.hinge:
@@ -208,16 +211,15 @@ class EG(DualSolver):
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
         loss, blocks = problem.loss, problem.blocks
-        b = problem.design.offsets(state.v).copy()
-        before = self._dual_at(problem, state.mu, state.v, state.entropies)
+        before = self._dual_at(problem, state.mu, state.v, state.entropies, state.centre)
         now = state.theta, state.mu, state.entropies, state.v
         theta, mu, entropies = np.empty_like(state.theta), np.empty_like(state.mu), np.empty(problem.n)
         for _ in range(TRIALS):
             gap = _move_all(loss, blocks, state.rates[0], *now, theta, mu, entropies)
-            v = problem.augmented_of(mu, b)
+            v = problem.proximal_weights(mu, state.centre)
             state.passes += 1.0
             state.oracle_calls += problem.n
-            if self._dual_at(problem, mu, v, entropies) >= before:
+            if self._dual_at(problem, mu, v, entropies, state.centre) >= before:
                 # all at once: an interrupt must not find new marginals with old entropies
                 vars(state).update(theta=theta, mu=mu, entropies=entropies, v=v)
                 state.rates[0] *= FASTER
@@ -226,14 +228,12 @@ class EG(DualSolver):
         state.stalled = True
         return gap
 
-    def _dual_at(self, problem, mu, v, entropies):
-        """D(μ) as the dual solvers see it: the free offset fixed, its constraint priced."""
-        b, c, _ = problem.design.parts(v)
-        penalty = 0.5 * problem.lam * problem.design.squared_norm(v)
-        price = float(b @ c) * problem.lam if problem.free else 0.0
+    def _dual_at(self, problem, mu, v, entropies, centre):
+        """D(μ) with the proximal penalty λ/2 ‖β − β₀‖² of free offsets, v the weights at μ."""
+        penalty = 0.5 * problem.lam * (sum_of_squares(v) - float(np.sum(np.square(centre))))
         if problem.loss.hinge:
-            return problem.concave(mu) - penalty - price
-        return float(problem.examples.mass @ entropies) - penalty - price
+            return problem.concave(mu) - penalty
+        return float(problem.examples.mass @ entropies) - penalty
 
 
 @njit(cache=True)

@@ -31,21 +31,29 @@ class GIS(BatchSolver):
     def step(self, problem, state):
         now = state.evaluation
         w = scaled_update(problem, now, largest_row_sum(problem))
-        state.evaluation = evaluate(problem, state, w, now.b)
+        state.evaluation = evaluate(problem, state, w)
         state.updates += problem.dim
         state.stalled = bool(np.array_equal(w, now.w))
 
 
 def largest_row_sum(problem) -> float:
     """f# = max over x, y of Σ_t f_t(x, y)."""
-    return float(_sparse.row_sums(problem.examples.rows).max(initial=0.0)) or 1.0
+    return float(row_sums(problem).max(initial=0.0)) or 1.0
+
+
+def row_sums(problem) -> np.ndarray:
+    """Σ_t f_t(x, y) of every row, the constant feature of a free offset included."""
+    return _sparse.row_sums(problem.design.rows) + problem.design.constant
 
 
 def scaled_update(problem, evaluation, rate) -> np.ndarray:
     """w + z with every z_t the minimum of A_t for f# = rate."""
-    w = evaluation.w.copy()
-    expected = evaluation.gradient - problem.lam * w + problem.empirical
-    _update_all(w, expected, problem.empirical, rate, problem.lam)
+    w, own = evaluation.w.copy(), slice(problem.penalised)
+    expected = evaluation.gradient + problem.empirical
+    expected[own] -= problem.lam * w[own]
+    _update_all(w[own], expected, problem.empirical, rate, problem.lam)
+    free = slice(problem.penalised, None)
+    _update_all(w[free], expected[free], problem.empirical[free], rate, 0.0)
     return w
 
 
@@ -74,8 +82,8 @@ def require_seen(problem, name: str) -> None:
     if problem.lam > 0.0:
         return
     design, examples = problem.design, problem.examples
-    used = np.repeat(design.adjoint(examples.mass[problem.columns.owner]), design.outputs)
-    unseen = np.flatnonzero((problem.empirical <= 0.0) & (used > 0.0))
+    used = np.repeat(design.transposed(examples.mass[problem.columns.owner]), design.outputs)
+    unseen = np.flatnonzero((problem.empirical[: problem.penalised] <= 0.0) & (used > 0.0))
     if unseen.size:
         column, output = divmod(int(unseen[0]), design.outputs)
         whom = f"the label {output}" if design.matrix else "the class 1"

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel import _sparse
 from fenchel._cache import njit
 from fenchel.solvers.base import BatchSolver, evaluate
 from fenchel.solvers.columns import FARTHEST
-from fenchel.solvers.gis import require_nonnegative, require_seen
+from fenchel.solvers.gis import require_nonnegative, require_seen, row_sums
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,12 @@ class IIS(BatchSolver):
         now, columns = state.evaluation, problem.columns
         w = now.w.copy()
         mu = problem.marginals_at(now).ravel()
-        sums = _sparse.row_sums(problem.examples.rows)
+        sums = row_sums(problem)
         touched = _update_all(columns, mu, sums, problem.empirical, problem.lam, w)
         state.passes += touched / max(problem.examples.rows.nnz * columns.outputs, 1)
         state.updates += problem.dim
         state.stalled = bool(np.array_equal(w, now.w))
-        state.evaluation = evaluate(problem, state, w, now.b)
+        state.evaluation = evaluate(problem, state, w)
 
 
 @njit(cache=True, nogil=True)
@@ -46,8 +45,9 @@ def _update_all(columns, mu, sums, empirical, lam, w):
     for t in range(w.size):
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
         count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
-        if count > 0 or lam > 0.0:
-            z, iterations = _solve(columns, a, k, mu, sums, empirical[t] - lam * w[t], lam)
+        own = lam if t < columns.penalised else 0.0
+        if count > 0 or own > 0.0:
+            z, iterations = _solve(columns, a, k, mu, sums, empirical[t] - own * w[t], own)
             w[t] += z
             touched += (iterations - 1) * count
     return touched

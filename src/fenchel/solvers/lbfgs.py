@@ -96,7 +96,7 @@ def _search_line(problem, state, direction, slope, step):
     for _ in range(50):
         w = np.empty_like(before.w)
         _by_parts(problem, _move, before.w, step, direction, w)
-        after = evaluate(problem, state, w, before.b)
+        after = evaluate(problem, state, w)
         after_slope = _by_parts(problem, _dot, after.gradient, direction)
         flat = abs(after.value - before.value) <= FLAT * abs(before.value)
         enough = after.value <= before.value + SUFFICIENT * step * slope
@@ -120,8 +120,9 @@ def _search_orthant(problem, state, direction, slope, step):
     before = state.evaluation
     for _ in range(50):
         w = np.empty_like(before.w)
-        promised = _by_parts(problem, _move_in_orthant, before.w, before.gradient, step, direction, w)
-        after = evaluate(problem, state, w, before.b)
+        last = problem.penalised
+        promised = _by_parts(problem, _move_in_orthant, last, before.w, before.gradient, step, direction, w)
+        after = evaluate(problem, state, w)
         if after.value < before.value and after.value <= before.value + SUFFICIENT * promised:
             return after
         flat = promised < 0.0 and abs(after.value - before.value) <= FLAT * abs(before.value)
@@ -176,16 +177,16 @@ def _align(start, stop, gradient, direction):
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def _move_in_orthant(start, stop, w, gradient, step, direction, out):
+def _move_in_orthant(start, stop, last, w, gradient, step, direction, out):
     """out = w + step · direction, but 0 where its sign is not that of w, or at w = 0 that of −gradient.
 
-    out written; returns ⟨gradient, out − w⟩.
+    Weights from `last` on have no penalty, and no orthant. out written; returns ⟨gradient, out − w⟩.
     """
     promised = 0.0
     for j in range(np.uint64(start), np.uint64(stop)):
         moved = w[j] + step * direction[j]
         side = w[j] if w[j] != 0.0 else -gradient[j]
-        if not moved * side > 0.0:
+        if j < last and not moved * side > 0.0:
             moved = 0.0
         out[j] = moved
         promised += gradient[j] * (moved - w[j])

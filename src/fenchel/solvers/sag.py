@@ -7,7 +7,6 @@ import numpy as np
 
 from fenchel import _sampling
 from fenchel._cache import njit
-from fenchel.design import TAIL
 from fenchel.solvers.base import State
 from fenchel.structures import base
 
@@ -17,7 +16,7 @@ MOST_SKIPPED = 8.0  # line searches in a row; with more, the estimates lag behin
 class Memory(NamedTuple):
     """What is remembered of the examples, written by the kernels."""
 
-    g: np.ndarray  # Σ m_i · last gradient of example i, in the augmented layout
+    g: np.ndarray  # Σ m_i · last gradient of example i, in the layout of the weights
     marginals: np.ndarray  # of every example at its last visit
     known: np.ndarray  # (n,) 1 where the gradient is in g
     lipschitz: np.ndarray  # (n,) estimates for n·m_i·loss_i
@@ -27,7 +26,7 @@ class Memory(NamedTuple):
 
 @dataclass
 class SAGState(State):
-    """v the augmented weights, the memory, and the largest Lipschitz estimate (uniform: the one for all)."""
+    """v the weights, the memory, and the largest Lipschitz estimate (uniform: the one for all)."""
 
     v: np.ndarray | None = None
     largest: float = 0.0
@@ -57,13 +56,10 @@ class SAG:
             raise ValueError(f"line_search={self.line_search!r}; there are 'skip', 'every'")
 
     def init(self, problem, start):
-        w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
-        if start is None and problem.free:
-            b = problem.offset(problem.scores(w))
         n = problem.n
         lipschitz = _first_lipschitz(problem.blocks)
         memory = Memory(
-            g=np.zeros(problem.dim + TAIL * problem.design.outputs),
+            g=np.zeros(problem.dim),
             marginals=np.zeros(problem.shape),
             known=np.zeros(n),
             lipschitz=lipschitz,
@@ -71,8 +67,7 @@ class SAG:
             pauses=np.zeros((n, 2)),
         )
         rng = np.random.default_rng(self.seed)
-        v = problem.design.augment(w, b)
-        return SAGState(v=v, memory=memory, rng=rng, largest=lipschitz.max())
+        return SAGState(v=problem.weights_at(start), memory=memory, rng=rng, largest=lipschitz.max())
 
     def step(self, problem, state):
         n, memory = problem.n, state.memory
@@ -97,14 +92,13 @@ class SAG:
 
     def _estimate(self, problem, state):
         """gap ≈ ‖g + λw‖²/(2λ): the stored gradients stand for the true one (lepriol2018 6.3)."""
-        w, _ = problem.design.weights(state.v)
-        g, _ = problem.design.weights(state.memory.g)
+        w, g = state.v[: problem.penalised], state.memory.g[: problem.penalised]
         gap = float(np.sum((g + problem.lam * w) ** 2)) / (2.0 * problem.lam)
         value = gap + problem.regularizer.value(w)
         state.relative_gap_estimate = gap / value if value > 0.0 else 0.0
 
     def point(self, problem, state):
-        return problem.primal_point(problem.design.weights(state.v)[0])
+        return problem.primal_point(state.v.copy())
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +131,7 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
         alpha = min(_step_size(non_uniform, largest, mean, blocks.lam), 0.5 / blocks.lam)
         shrink = 1.0 - alpha * blocks.lam
         scale *= shrink
-        for j in range(d, d + blocks.n_free):
+        for j in range(d, v.size):  # free of the penalty
             v[j] /= shrink
         # Until every example is known, g sums fewer of them: scale it up to the average over those.
         drift[k + 1] = drift[k] + alpha / scale * n / max(count, 1.0)
@@ -163,7 +157,6 @@ def _remember(blocks, i, s, memory, nu, delta):
         delta[j] = nu[j] - before[j]
         before[j] = nu[j]
     base.block_add(blocks, i, blocks.mass[i], delta, memory.g)
-    base.block_add_free(blocks, i, blocks.mass[i], delta, memory.g)
     return new
 
 
@@ -196,8 +189,7 @@ def _first_lipschitz(blocks):
     n = blocks.mass.size
     out = np.empty(n)
     for i in range(n):
-        radius = base.block_radius(blocks, i) + (1.0 if blocks.n_free > 0 else 0.0)
-        out[i] = max(0.25 * n * blocks.mass[i] * radius, 1e-12)
+        out[i] = max(0.25 * n * blocks.mass[i] * base.block_radius(blocks, i), 1e-12)
     return out
 
 

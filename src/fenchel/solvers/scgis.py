@@ -45,14 +45,15 @@ def _epoch(columns, order, empirical, lam, logarithmic, w, exponentials, sums):
     for t in order:
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
         expected, largest, covered = _expectation(columns, a, k, exponentials, sums)
+        own = lam if t < columns.penalised else 0.0
         if largest == 0.0:
-            w[t] = 0.0 if lam > 0.0 else w[t]
+            w[t] = 0.0 if own > 0.0 else w[t]
             continue
-        c = empirical[t] - lam * w[t]
+        c = empirical[t] - own * w[t]
         if logarithmic:
-            z = _solve_log(c, expected, largest, covered, lam)
+            z = _solve_log(c, expected, largest, covered, own)
         else:
-            z = solve_exponential(c, expected, largest, lam)
+            z = solve_exponential(c, expected, largest, own)
         z = min(max(z, -FARTHEST / largest), FARTHEST / largest)
         w[t] += z
         move_weight(columns, a, k, z, exponentials, sums)

@@ -97,7 +97,9 @@ class SDCA(DualSolver):
         self.reserve(problem, copies=3 if problem.loss.hinge else 2)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
-        state = SDCAState(mu=mu, v=self.first_v(problem, mu, start), rng=np.random.default_rng(self.seed))
+        centre = self.first_centre(problem, start)
+        state = SDCAState(mu=mu, v=problem.proximal_weights(mu, centre), centre=centre)
+        state.rng = np.random.default_rng(self.seed)
         state.gaps = np.full(problem.n, FIRST_GAP)
         state.smoothness = _smoothness(problem.blocks)
         state.tree = _sampling.make_tree(self._first_weights(problem, state), self.sampling == "max")
@@ -140,14 +142,13 @@ class SDCA(DualSolver):
         state.oracle_calls += n
         state.updates += n
         self._average(problem, state)
-        scores = self.settle_offset(problem, state)
+        self.recentre(problem, state)
         self.refresh(problem, state)
-        if scores is None and state.epochs % RENEWAL == 0:
-            scores = problem.scores(problem.design.weights(state.v)[0])
+        renewed = state.epochs % RENEWAL == 0
+        if renewed:
+            self._renew_gaps(problem, state, problem.scores(state.v))
             state.passes += 1.0
-        if scores is not None:
-            self._renew_gaps(problem, state, scores)
-        self.note_gap(problem, state, self._estimate(problem, state, fresh=scores is not None))
+        self.note_gap(problem, state, self._estimate(problem, state, renewed))
 
     def _estimate(self, problem, state, fresh):
         """Σ m_i gap_i as last seen. Gaps are half a pass old on average, and shrink from pass to pass by what
@@ -167,7 +168,7 @@ class SDCA(DualSolver):
         state.mean += 2.0 / (state.epochs + 2.0) * (state.mu - state.mean)
 
     def _renew_gaps(self, problem, state, scores):
-        """All block gaps at the scores: a moved offset, or many epochs, leave those known stale."""
+        """All block gaps at the scores: many epochs leave those known stale."""
         state.gaps = problem.block_gaps(state.mu, scores)
         weights = problem.examples.mass * state.gaps
         if self.sampling == "gap-importance":

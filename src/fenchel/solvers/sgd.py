@@ -17,7 +17,7 @@ CANDIDATES = (1.0, 0.1, 0.01, 0.001, 0.0001)
 
 @dataclass
 class SGDState(State):
-    """v the augmented weights; eta0 the chosen rate; mu, visits (n,): vertices averaged (hinge)."""
+    """v the weights; eta0 the chosen rate; mu, visits (n,): vertices averaged (hinge)."""
 
     v: np.ndarray | None = None
     eta0: float = 0.0
@@ -46,8 +46,7 @@ class SGD:
             raise ValueError(f"eta0={self.eta0!r} must be 'search' or a positive number")
 
     def init(self, problem, start):
-        w, b = (start.w, start.b) if start else (np.zeros(problem.dim), 0.0)
-        state = SGDState(v=problem.design.augment(w, b), rng=np.random.default_rng(self.seed))
+        state = SGDState(v=problem.weights_at(start), rng=np.random.default_rng(self.seed))
         if problem.loss.hinge:
             state.mu = problem.near_target(0.0)
             state.visits = np.zeros(problem.n)
@@ -61,7 +60,7 @@ class SGD:
         best, chosen = np.inf, candidates[-1]
         for candidate in candidates:
             v = self._pass(problem, state, order, candidate, state.v.copy())
-            value, _ = problem.value_at(*problem.design.weights(v))
+            value, _ = problem.value_at(*problem.design.split(v))
             if isfinite(value) and value < best:
                 best, chosen = value, candidate
         return chosen
@@ -91,10 +90,9 @@ class SGD:
         return v
 
     def point(self, problem, state):
-        w, _ = problem.design.weights(state.v)
         if not problem.loss.hinge:
-            return problem.primal_point(w)
-        return joined(problem.dual_point(state.mu), problem.bare_point(w))
+            return problem.primal_point(state.v.copy())
+        return joined(problem.dual_point(state.mu), problem.bare_point(state.v.copy()))
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +102,7 @@ def _epoch(loss, blocks, order, eta0, steps, mu, visits, v):
     v written; mu and visits (n,) too where visits is not empty: the average of the vertices met, later ones
     weighing more (2/(visits + 1) for the newest).
     """
-    n, d, free = blocks.mass.size, blocks.n_weights, blocks.n_free
+    n, d = blocks.mass.size, blocks.n_weights
     s, nu, residual = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     scale = 1.0
     for k in range(order.size):
@@ -120,11 +118,10 @@ def _epoch(loss, blocks, order, eta0, steps, mu, visits, v):
         base.block_residual(blocks, i, nu, residual)
         shrink = max(1.0 - eta * blocks.lam, 1e-3)
         scale *= shrink
-        for j in range(d, d + free):
+        for j in range(d, v.size):  # free of the penalty
             v[j] /= shrink
         weight = eta * n * blocks.mass[i] / scale
         base.block_add(blocks, i, weight, residual, v)
-        base.block_add_free(blocks, i, weight, residual, v)
         if scale < 1e-100:
             _rescale(v, scale)
             scale = 1.0

@@ -60,7 +60,7 @@ class SM(BatchSolver):
         now = state.evaluation
         if self.variant == "s":
             w = scaled_update(problem, now, state.fixed)
-            state.evaluation = evaluate(problem, state, w, now.b)
+            state.evaluation = evaluate(problem, state, w)
             state.updates += problem.dim
             state.stalled = bool(np.array_equal(w, now.w))
             return
@@ -80,7 +80,9 @@ class SM(BatchSolver):
             return solve(gradient[:, 0])
         mean = gradient.mean(axis=1, keepdims=True)
         step = solve(gradient - mean)
-        return step + mean / problem.lam if problem.lam > 0.0 else step
+        if problem.lam > 0.0:
+            step[: problem.design.n_columns] += mean[: problem.design.n_columns] / problem.lam
+        return step
 
     def _by_label(self, problem, now, gradient):
         """(15): H_k⁻¹ F_k for every label k."""
@@ -102,7 +104,9 @@ class SM(BatchSolver):
             matrices = np.zeros((stop - start, outputs, outputs))
             _covariances(problem.columns, start, stop, rate, mu, matrices)
             # Without λ a constant over the labels is free, and the gradient has none: 11ᵀ changes nothing.
-            matrices += lam * np.eye(outputs) if lam > 0.0 else self._filler(problem, matrices)
+            own = max(problem.design.n_columns - start, 0) if lam > 0.0 else 0
+            matrices[:own] += lam * np.eye(outputs)
+            matrices[own:] += self._filler(problem, matrices[own:])
             step[start:stop] = _solve_each(matrices, gradient[start:stop, :, None])[:, :, 0]
         return step
 

@@ -42,7 +42,7 @@ class TRON(BatchSolver):
         direction, residual = self._model_minimum(problem, state)
         slope = float(before.gradient @ direction)
         predicted = -0.5 * (slope - float(direction @ residual))
-        after = evaluate(problem, state, before.w + direction, before.b)
+        after = evaluate(problem, state, before.w + direction)
         actual = before.value - after.value
         length = float(np.linalg.norm(direction))
         if abs(actual) <= 1e-14 * abs(before.value) and after.gradient_norm < before.gradient_norm:

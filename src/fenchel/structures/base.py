@@ -6,8 +6,7 @@ named tuple, compiles one specialised epoch per structure, and caches it.
 
 Conventions of the kernels. One example i at a time. The block of an example is its vector of marginals,
 μ_i, block_length(blocks, i) numbers long, at most `blocks.size`; s holds the scores of the same outcomes.
-Buffers may be longer. The weights v are the augmented vector of `design.py`: penalised weights, then free
-coordinates, then bookkeeping of the centring.
+Buffers may be longer. The weights v are those of `design.py`: penalised ones, then free coordinates.
 """
 
 import functools
@@ -44,6 +43,10 @@ class Structure:
 
     def shares(self, examples):
         """How often each label is true, where a free offset can tell them apart."""
+        raise NotImplementedError
+
+    def prior(self, examples):
+        """The best free offset where all weights are zero."""
         raise NotImplementedError
 
 
@@ -106,32 +109,27 @@ def block_write(blocks, i, s, scores):
 
 @block_kernel
 def block_scores(blocks, i, v, s):
-    """s = A_i w, free coordinates included; s written."""
+    """s = A_i w; s written."""
 
 
 @block_kernel
 def block_add(blocks, i, step, delta, v):
-    """v += step · A_iᵀ delta on the penalised weights; v written."""
-
-
-@block_kernel
-def block_add_free(blocks, i, step, delta, v):
-    """v += step · A_iᵀ delta on the free coordinates; v written."""
+    """v += step · A_iᵀ delta; v written."""
 
 
 @block_kernel
 def block_squared_norm(blocks, i, delta):
-    """‖A_iᵀ delta‖² over the penalised weights."""
+    """‖A_iᵀ delta‖²."""
 
 
 @block_kernel
 def block_gram_row(blocks, i, j, row):
-    """row = row j of A_i A_iᵀ over the penalised weights; written."""
+    """row = row j of A_i A_iᵀ; written."""
 
 
 @block_kernel
 def block_move(blocks, i, step, delta, s, moved):
-    """moved = s + step · A_i A_iᵀ delta, free coordinates included: scores after such an update; written."""
+    """moved = s + step · A_i A_iᵀ delta: scores after such an update; written."""
 
 
 @block_kernel

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel import _sparse
-from fenchel._cache import njit
-from fenchel._math import TINY, kl_pair, sigmoid_pair, xlogx
-from fenchel.structures import base
+from fenchel._math import TINY, kl_pair, xlogx
+from fenchel.structures import base, offsets
 
 
 class BinaryBlocks(NamedTuple):
@@ -22,13 +21,11 @@ class BinaryBlocks(NamedTuple):
     rows: _sparse.Rows
     y: np.ndarray  # (n,)
     mass: np.ndarray  # (n,)
-    norms: np.ndarray  # (n,) ‖x_i − x̄‖²
-    cross: np.ndarray  # (n,) x_i · x̄; zero where nothing is centred
-    centre_norm: float  # ‖x̄‖²
+    norms: np.ndarray  # (n,) ‖x_i‖² + σ²
+    constant: float  # σ, the value of the constant feature of a free offset; 0 without
     lam: float
     size: int  # marginals per example: 2
-    n_weights: int  # d; v[d] is the free offset b, then v[d+1] = c and v[d+2] = x̄ · v
-    n_free: int  # 0 or 1
+    n_weights: int  # d; v[d], where σ > 0, is the weight β of the constant feature
 
 
 class Binary(base.Structure):
@@ -39,11 +36,9 @@ class Binary(base.Structure):
     outputs = None  # one weight vector
     stride = 2  # outcomes per row of features
 
-    def blocks(self, examples, design, lam, n_free) -> BinaryBlocks:
+    def blocks(self, examples, design, lam) -> BinaryBlocks:
         """The arrays of a problem."""
-        return BinaryBlocks(
-            y=examples.y, mass=examples.mass, lam=lam, size=self.size, n_free=n_free, **design.geometry()
-        )
+        return BinaryBlocks(y=examples.y, mass=examples.mass, lam=lam, size=self.size, **design.geometry())
 
     def shape(self, examples):
         """Of the marginals of all examples."""
@@ -60,62 +55,18 @@ class Binary(base.Structure):
         """The mass of +1 and of −1."""
         return np.array([examples.mass @ examples.y, examples.mass @ (1.0 - examples.y)])
 
+    def prior(self, examples):
+        """The log-odds of +1."""
+        ones, others = self.shares(examples)
+        return log(ones) - log(others)
+
     def logarithms(self, mu):
         """(n,) scores whose marginals are μ: the log-odds."""
         return np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
 
-    def offset(self, blocks, scores, b=0.0):
-        """The free b that minimises the log loss at fixed scores: Σ m_i (y_i − σ(s_i + b)) = 0, by Newton."""
-        return _balance(scores, blocks.y, blocks.mass, float(b))
-
-    def offset_of(self, blocks, mu, scores) -> float:
-        """The b with which scores + b come nearest to the log-odds of μ, weighted by variance."""
-        weights = blocks.mass * mu[:, 0] * mu[:, 1]
-        total = weights.sum()
-        return float(weights @ (self.logarithms(mu) - scores)) / total if total > 0.0 else 0.0
-
-    def level(self, blocks, mu, scores) -> None:
-        """Subtract from the scores what a free offset takes up, their mean weighted by variance; in place."""
-        weights = blocks.mass * mu[:, 0] * mu[:, 1]
-        total = weights.sum()
-        scores -= (weights @ scores) / total if total > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _balance(scores, y, mass, b):
-    """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket.
-
-    Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
-    every one is at least that, not negative: a bracket to begin with.
-    """
-    ones, zeros = 0.0, 0.0
-    for i in range(scores.size):
-        ones += mass[i] * y[i]
-        zeros += mass[i] * (1.0 - y[i])
-    middle = log(ones) - log(zeros)
-    low, high = middle - scores.max(), middle - scores.min()
-    b = min(max(b, low), high)
-    for _ in range(200):
-        above, below, slope = 0.0, 0.0, 0.0
-        for i in range(scores.size):
-            p, q = sigmoid_pair(scores[i] + b)
-            above += mass[i] * (1.0 - y[i]) * p
-            below += mass[i] * y[i] * q
-            slope += mass[i] * p * q
-        excess = above - below
-        if abs(excess) <= 1e-16 * (above + below):  # relative: on separable data both are tiny
-            break
-        if excess > 0.0:
-            high = b
-        else:
-            low = b
-        new = b - excess / slope if slope > 0.0 else 0.5 * (low + high)
-        if not low < new < high:
-            new = 0.5 * (low + high)
-        if new == b:
-            break
-        b = new
-    return b
+    def offset(self, blocks, scores, each_part):
+        """The free b that minimises the log loss at scores + b."""
+        return offsets.offset_of_two(blocks, scores, each_part)
 
 
 @base.block_length.implement(BinaryBlocks)
@@ -141,28 +92,22 @@ def _write(blocks, i, s, scores):
 
 @base.block_scores.implement(BinaryBlocks)
 def _scores(blocks, i, v, s):
-    d = blocks.n_weights
     dot = 0.0
     for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
         dot += blocks.rows.data[e] * v[blocks.rows.indices[e]]
-    s[0] = dot + v[d] - v[d + 1] * (blocks.cross[i] - blocks.centre_norm) - v[d + 2]
+    if blocks.constant > 0.0:
+        dot += blocks.constant * v[blocks.n_weights]
+    s[0] = dot
     s[1] = 0.0
 
 
 @base.block_add.implement(BinaryBlocks)
 def _add(blocks, i, step, delta, v):
     change = step * delta[0]
-    d = blocks.n_weights
     for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
         v[blocks.rows.indices[e]] += change * blocks.rows.data[e]
-    v[d + 1] += change
-    v[d + 2] += change * blocks.cross[i]
-
-
-@base.block_add_free.implement(BinaryBlocks)
-def _add_free(blocks, i, step, delta, v):
-    if blocks.n_free > 0:
-        v[blocks.n_weights] += step * delta[0]
+    if blocks.constant > 0.0:
+        v[blocks.n_weights] += change * blocks.constant
 
 
 @base.block_squared_norm.implement(BinaryBlocks)
@@ -172,7 +117,7 @@ def _squared_norm(blocks, i, delta):
 
 @base.block_move.implement(BinaryBlocks)
 def _move(blocks, i, step, delta, s, moved):
-    moved[0] = s[0] + step * (blocks.norms[i] + blocks.n_free) * delta[0]
+    moved[0] = s[0] + step * blocks.norms[i] * delta[0]
     moved[1] = s[1]
 
 

@@ -66,7 +66,7 @@ class Chain(base.Structure):
         """Of the marginals of all examples."""
         return (int(self.offsets(examples)[-1]),)
 
-    def blocks(self, examples, design, lam, n_free) -> ChainBlocks:
+    def blocks(self, examples, design, lam) -> ChainBlocks:
         """The arrays of a problem."""
         offsets = self.offsets(examples)
         edges = examples.edges
@@ -88,7 +88,6 @@ class Chain(base.Structure):
             tables=int(self.transitions),
             size=int(np.diff(offsets.astype(np.int64)).max()),
             n_weights=design.dim,
-            n_free=n_free,
         )
 
     def cleaned(self, examples, mu):

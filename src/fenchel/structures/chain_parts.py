@@ -38,7 +38,6 @@ class ChainBlocks(NamedTuple):
     tables: int  # 1 with a table of transitions, else 0
     size: int  # numbers of the largest block
     n_weights: int  # A·K + B·K² + tables·K²
-    n_free: int  # 0
 
 
 # ---- where parts lie

@@ -100,11 +100,6 @@ def add_masked(width, x, delta, at, mask, v, j):
             v[j + k] += x * delta[at + k] * mask[j + k]
 
 
-@base.block_add_free.implement(ChainBlocks)
-def _add_free(blocks, i, step, delta, v):
-    pass
-
-
 # ---- sums over a sequence, by distinct columns
 
 

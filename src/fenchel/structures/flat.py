@@ -22,13 +22,11 @@ class CrossedBlocks(NamedTuple):
     rows: _sparse.Rows  # (n, A)
     targets: _sparse.Rows  # (n, K) empirical probabilities of the labels
     mass: np.ndarray  # (n,)
-    norms: np.ndarray  # (n,) ‖x_i − x̄‖²
-    cross: np.ndarray  # (n,) x_i · x̄; zero where nothing is centred
-    centre_norm: float  # ‖x̄‖²
+    norms: np.ndarray  # (n,) ‖x_i‖² + σ²
+    constant: float  # σ, the value of the constant feature of free offsets; 0 without
     lam: float
     size: int  # K
-    n_weights: int  # A·K; behind them K free offsets b, K sums of changes c, K numbers x̄ · V
-    n_free: int  # 0 or K
+    n_weights: int  # A·K; behind them, where σ > 0, the K weights β of the constant feature
 
 
 class JointBlocks(NamedTuple):
@@ -41,7 +39,6 @@ class JointBlocks(NamedTuple):
     lam: float
     size: int  # the most candidates an example has
     n_weights: int  # d
-    n_free: int  # 0
     norms: np.ndarray  # (M,) ‖f(x_i, y)‖²
     work: np.ndarray  # (d,) zero between kernels: where a combination of rows is added up
 

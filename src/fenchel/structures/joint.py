@@ -22,7 +22,7 @@ class Joint(base.Structure):
     def __init__(self, size: int):
         self.size = size
 
-    def blocks(self, examples, design, lam, n_free) -> JointBlocks:
+    def blocks(self, examples, design, lam) -> JointBlocks:
         """The arrays of a problem."""
         return JointBlocks(
             rows=design.rows,
@@ -32,7 +32,6 @@ class Joint(base.Structure):
             lam=lam,
             size=self.size,
             n_weights=design.dim,
-            n_free=n_free,
             norms=design.norms,
             work=np.zeros(design.dim),
         )
@@ -95,11 +94,6 @@ def _add(blocks, i, step, delta, v):
     for j in range(blocks.starts[i + 1] - begin):
         if delta[j] != 0.0:
             _sparse.row_add(blocks.rows, begin + j, step * delta[j], v)
-
-
-@base.block_add_free.implement(JointBlocks)
-def _add_free(blocks, i, step, delta, v):
-    pass
 
 
 @base.block_squared_norm.implement(JointBlocks)

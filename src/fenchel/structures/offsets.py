@@ -1,0 +1,233 @@
+"""The best free offset at given scores: Σ m_i (y_i − μ_i) = 0, for two classes and for K labels.
+
+Solvers take the offset for a coordinate among others; it is optimised to rounding only where a certificate is
+made, because a bound on the optimum rests on it. A Newton step costs an exponential for each score, and those
+come several at a time (`_lanes.exp_lanes`): a twentieth of what scores of a hundred features cost.
+
+each_part(task): the list of task(start, stop) over parts of the examples, by threads.
+"""
+
+from math import log, log1p
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel._cache import njit
+from fenchel._lanes import exp_lanes, load, store, zeros
+from fenchel._math import TINY
+
+ENOUGH = 1e-14  # of Σ m_i |y_i − μ_i|: what a Newton step leaves of it then is rounding
+LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
+
+
+@njit(cache=True, nogil=True)
+def exponentials(numbers, begin, end):
+    """eˣ in place of x, x ≤ 0, from begin to end of a flat array."""
+    k = np.uint64(begin)
+    while k + np.uint64(LANES) <= np.uint64(end):
+        store(numbers, k, exp_lanes(load(numbers, k, zeros(LANES))))
+        k += np.uint64(LANES)
+    for j in range(k, np.uint64(end)):
+        numbers[j] = np.exp(max(numbers[j], -708.0))
+
+
+# ---- two classes
+
+
+def offset_of_two(blocks, scores, each_part) -> float:
+    """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket.
+
+    Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
+    every one is at least that, not negative: a bracket to begin with.
+    """
+    ones, others = float(blocks.mass @ blocks.y), float(blocks.mass @ (1.0 - blocks.y))
+    middle = log(ones) - log(others)
+    low, high = middle - float(scores.max()), middle - float(scores.min())
+    b = min(max(0.0, low), high)
+    for _ in range(200):
+        parts = each_part(lambda start, stop, b=b: _excess_of_two(blocks, start, stop, scores, b))
+        above, below, slope = map(sum, zip(*parts, strict=True))
+        excess = above - below
+        if not abs(excess) > ENOUGH * (above + below):  # relative: on separable data both are tiny
+            break
+        if excess > 0.0:
+            high = b
+        else:
+            low = b
+        new = b - excess / slope if slope > 0.0 else 0.5 * (low + high)
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if new == b:
+            break
+        b = new
+    return b
+
+
+@njit(cache=True, nogil=True)
+def _excess_of_two(blocks, start, stop, scores, b):
+    """Σ m (1 − y) σ(s + b), Σ m y σ(−s − b) and Σ m σ σ' over start ≤ i < stop."""
+    e = np.empty(CHUNK)
+    above, below, slope = 0.0, 0.0, 0.0
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        for i in range(first, last):
+            e[i - first] = -abs(scores[i] + b)
+        exponentials(e, 0, last - first)
+        for i in range(first, last):
+            near = 1.0 / (1.0 + e[i - first])
+            far, positive = e[i - first] * near, scores[i] + b > 0.0
+            above += blocks.mass[i] * (1.0 - blocks.y[i]) * (near if positive else far)
+            below += blocks.mass[i] * blocks.y[i] * (far if positive else near)
+            slope += blocks.mass[i] * near * far
+    return above, below, slope
+
+
+# ---- K labels
+
+
+def offset_of_labels(blocks, scores, each_part) -> np.ndarray:
+    """The b (K,), mean zero, that minimises the log loss at scores + b: damped Newton.
+
+    Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
+    scores divided by T, which are close, and T goes to one by halves.
+    """
+    size = scores.shape[1]
+    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, steps=20, halvings=10)
+    if balanced:
+        return b
+    centre = blocks.mass @ scores
+    scores = scores - centre
+    temperature = max(float(np.abs(scores).max()), 1.0)
+    b = np.zeros(size)
+    while 1.0 < temperature < np.inf:
+        b, _ = _balance(blocks, scores / temperature, b, each_part, enough=1e-2)
+        cooler = max(0.5 * temperature, 1.0)
+        b, temperature = b * (temperature / cooler), cooler
+    b = _balance(blocks, scores, b, each_part)[0] - centre
+    return b - b.mean()
+
+
+def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60):
+    """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding."""
+    largest = max(float(scores.max()), -float(scores.min()))
+    now = _moments(blocks, scores, b, each_part)
+    for _ in range(steps):
+        if not (np.abs(now.excess) > enough * now.scale).any():
+            break
+        step = _newton_step(now, 4.0 * (1.0 + largest + np.abs(b).max()))
+        slope = now.excess @ step
+        for _ in range(halvings):
+            moved = b - step
+            moved -= moved.mean()
+            new = _moments(blocks, scores, moved, each_part)
+            if new.value <= now.value - 1e-4 * slope and slope > 1e-13 * now.value:
+                break
+            if slope <= 1e-9 * now.value and np.abs(new.excess).sum() < np.abs(now.excess).sum():
+                break  # the value has no digits left to tell
+            step, slope = 0.5 * step, 0.5 * slope
+        else:
+            break
+        b, now = moved, new
+    rounding = 1e-15 + 2.0 * np.spacing(largest + np.abs(b).max())
+    return b, bool((np.abs(now.excess) <= rounding).all())
+
+
+def _newton_step(now, longest):
+    """hessian⁻¹ excess, no entry longer than allowed; where the hessian has no digits, along the gradient."""
+    if not np.isfinite(now.hessian).all():
+        return np.zeros_like(now.excess)
+    values, vectors = np.linalg.eigh(now.hessian)
+    values = np.maximum(values, max(1e-15 * values[-1], 1e-150))
+    step = vectors @ ((vectors.T @ now.excess) / values)
+    step -= step.mean()
+    return step * min(1.0, longest / max(np.abs(step).max(), TINY))
+
+
+class Moments(NamedTuple):
+    """Sums over the examples, at scores + b."""
+
+    value: float  # Σ m_i loss_i
+    excess: np.ndarray  # (K,) its gradient Σ m_i (μ_i − y_i)
+    scale: np.ndarray  # (K,) the sum of what cancels in it
+    hessian: np.ndarray  # (K, K) Σ m_i (diag μ_i − μ_i μ_iᵀ)
+
+
+def _moments(blocks, scores, b, each_part) -> Moments:
+    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, b))
+    value, excess, scale, products = map(sum, zip(*parts, strict=True))
+    np.fill_diagonal(products, 0.0)
+    products += products.T
+    hessian = np.diag(products.sum(axis=0)) - products  # its rows sum to zero: no digits cancel
+    return Moments(value, excess, scale, hessian)
+
+
+@njit(cache=True, nogil=True)
+def _sums(blocks, start, stop, scores, b):
+    """Value, excess and scale of `Moments`, and Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop."""
+    size, given = np.uint64(scores.shape[1]), scores.reshape(-1)
+    value, excess, scale = 0.0, np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
+    products = np.zeros((scores.shape[1], scores.shape[1]))
+    height = np.uint64(max(CHUNK // scores.shape[1], 1))
+    best, mu, stop = np.empty(height, np.uint64), np.empty(height * size), np.uint64(stop)
+    for first in range(np.uint64(start), stop, height):
+        last = min(first + height, stop)
+        for i in range(first, last):
+            best[i - first] = _below_the_best(size, given[i * size :], b, mu[(i - first) * size :])
+        exponentials(mu, np.uint64(0), (last - first) * size)
+        for i in range(first, last):
+            row = mu[(i - first) * size :]
+            loss = _settle_row(blocks, i, best[i - first], size, given[i * size :], b, row, excess, scale)
+            value += blocks.mass[i] * loss
+            _add_products(blocks.mass[i], size, row, products.reshape(-1))
+    return value, excess, scale, products
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _below_the_best(size, scores, b, mu):
+    """The label of largest score + b; mu = what all are below it, written."""
+    best, top = np.uint64(0), -np.inf
+    for k in range(size):
+        mu[k] = scores[k] + b[k]
+        if mu[k] > top:
+            best, top = k, mu[k]
+    for k in range(size):
+        mu[k] -= top
+    return best
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _settle_row(blocks, i, best, size, scores, b, mu, excess, scale):
+    """mu holds e^(score − the largest): divided by its sum, written. Returns the loss; adds to excess, scale.
+
+    1 − μ_k of the likeliest label, where that is the true one, is the sum of the others: no digits cancel.
+    """
+    mu[best], others = 0.0, 0.0
+    for k in range(size):
+        others += mu[k]
+    share, rest, mass, loss, sure = 1.0 / (1.0 + others), log1p(others), blocks.mass[i], 0.0, False
+    top = scores[best] + b[best]
+    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
+        k, y = np.uint64(blocks.targets.indices[e]), blocks.targets.data[e]
+        loss += y * ((top - (scores[k] + b[k])) + rest)
+        if k == best and y == 1.0:
+            sure = True
+        else:
+            excess[k] -= mass * y
+            scale[k] += mass * y
+    for k in range(size):
+        mu[k] *= share
+        excess[k] += mass * mu[k]
+        scale[k] += mass * mu[k]
+    mu[best] = share
+    excess[best] += -mass * others * share if sure else mass * share
+    scale[best] += mass * others * share if sure else mass * share
+    return loss
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_products(mass, size, mu, products):
+    """products[j, k] += mass · μ_j μ_k for j < k, and on the diagonal; written."""
+    for j in range(size):
+        weight, at = mass * mu[j], j * size
+        for k in range(j, size):
+            products[at + k] += weight * mu[k]
