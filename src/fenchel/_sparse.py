@@ -1,8 +1,10 @@
-"""Rows of a sparse matrix as three flat arrays, and the kernels that walk along them.
+"""Rows of a matrix as flat arrays, sparse or dense, and the kernels that walk along them.
 
-Dense input becomes rows here, once, so that no kernel further down has a dense twin. One integer width
-and one float width: each kernel is compiled once, whatever the user's matrix held. Integers are unsigned,
-since Numba otherwise tests each index for counting from the end: that took as long as the arithmetic.
+A kernel asks `row_begin`, `row_end` and `column` where the entries of a row are, and no kernel has a dense
+twin: of a dense table the column is counted, not read, and LLVM sees that entries lie side by side. One
+integer width and one float width: each kernel is compiled once for sparse rows and once for dense ones,
+whatever the user's matrix held. Integers are unsigned, since Numba otherwise tests each index for counting
+from the end: that took as long as the arithmetic.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from fenchel._cache import njit
+from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER
+
+DENSE = 0.4  # share of non-zeros from which on a dense matrix stays one
+SMALL = 20_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
 
 
 class Rows(NamedTuple):
@@ -35,10 +41,38 @@ class Rows(NamedTuple):
         return self.data.size
 
 
+class Table(NamedTuple):
+    """A dense matrix. Row i holds `data[i·n_columns : (i + 1)·n_columns]`."""
+
+    data: np.ndarray  # (n · n_columns,) float64
+    n_rows: int
+    n_columns: int
+
+    @property
+    def shape(self):
+        return self.n_rows, self.n_columns
+
+    @property
+    def nnz(self):
+        return self.data.size
+
+    @property
+    def matrix(self):
+        """(n, n_columns), sharing the numbers."""
+        return self.data.reshape(self.shape)
+
+
+def as_features(X) -> Rows | Table:
+    """Rows of a SciPy matrix, or of a dense one with many zeros; else the table, shared if it may be."""
+    if sp.issparse(X) or X.size <= SMALL or np.count_nonzero(X) < DENSE * X.size:
+        return as_rows(X)
+    return Table(np.require(X, np.float64, "CW").reshape(-1), *map(int, X.shape))
+
+
 def as_rows(X) -> Rows:
     """Rows of a dense or SciPy sparse matrix; arrays are shared with X where their types allow."""
     if not sp.issparse(X):
-        X = sp.csr_matrix(np.asarray(X, dtype=np.float64))
+        X = _without_zeros(np.require(X, np.float64, "C"))
     else:
         X = X.tocsr()
         if not X.has_canonical_format:
@@ -54,13 +88,37 @@ def as_rows(X) -> Rows:
     )
 
 
-def as_csr(rows: Rows) -> sp.csr_matrix:
-    """The same matrix for SciPy, sharing the arrays."""
+def _without_zeros(X: np.ndarray) -> sp.csr_matrix:
+    """scipy.sparse.csr_matrix(X) in a third of the time: it looks for the non-zeros three times."""
+    indptr = np.zeros(X.shape[0] + 1, np.int64)
+    np.cumsum(np.count_nonzero(X, axis=1), out=indptr[1:])
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+    _collect(X.reshape(-1), X.shape[1], indptr, indices, data)
+    found = sp.csr_matrix((data, indices, indptr), shape=X.shape)
+    found.has_canonical_format = True
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _collect(X, n_columns, indptr, indices, data):
+    """The non-zeros of X, flat, and their columns; indices, data written."""
+    for i in range(indptr.size - 1):
+        e = indptr[i]
+        for j in range(n_columns):
+            if X[i * n_columns + j] != 0.0:
+                indices[e], data[e] = j, X[i * n_columns + j]
+                e += 1
+
+
+def as_csr(rows: Rows | Table) -> sp.csr_matrix:
+    """The same matrix for SciPy, sharing the arrays of sparse rows."""
+    if isinstance(rows, Table):
+        return _without_zeros(rows.matrix)
     indices, indptr = rows.indices.view(np.int32), rows.indptr.view(np.int64)
     return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
 
 
-def transpose(rows: Rows) -> Rows:
+def transpose(rows: Rows | Table) -> Rows:
     """The columns as rows: entry lists of each feature, for the methods that update one feature at a time."""
     return as_rows(as_csr(rows).tocsc().T)
 
@@ -75,14 +133,19 @@ def with_full_row(rows: Rows, value: float) -> Rows:
     )
 
 
-def take(rows: Rows, keep: np.ndarray) -> Rows:
+def take(rows: Rows | Table, keep: np.ndarray) -> Rows | Table:
     """The rows whose numbers or mask `keep` gives."""
+    if isinstance(rows, Table):
+        kept = rows.matrix[keep]
+        return Table(kept.reshape(-1), *kept.shape)
     return as_rows(as_csr(rows)[keep])
 
 
-def full_columns(rows: Rows) -> np.ndarray:
+def full_columns(rows: Rows | Table) -> np.ndarray:
     """(n_columns,) bool: which columns have an entry in every row."""
     n = rows.shape[0]
+    if isinstance(rows, Table):
+        return np.ones(rows.n_columns, bool)
     for count in (min(n, 100), n):  # of most sparse matrices a few rows already rule out all
         indices = rows.indices[: int(rows.indptr[count])].view(np.int32)
         full = np.bincount(indices, minlength=rows.n_columns) == count
@@ -91,8 +154,10 @@ def full_columns(rows: Rows) -> np.ndarray:
     return full
 
 
-def minus(rows: Rows, shift: np.ndarray) -> Rows:
+def minus(rows: Rows | Table, shift: np.ndarray) -> Rows | Table:
     """x_ij − shift_j at the entries there are."""
+    if isinstance(rows, Table):
+        return rows._replace(data=(rows.matrix - shift).reshape(-1))
     return rows._replace(data=rows.data - shift[rows.indices])
 
 
@@ -105,21 +170,81 @@ def sum_of_squares(w):
     return total
 
 
+@kernel_by_type
+def row_begin(rows, i):
+    """Where the entries of row i begin in `rows.data`."""
+
+
+@kernel_by_type
+def row_end(rows, i):
+    """Where they end."""
+
+
+@kernel_by_type
+def column(rows, i, e):
+    """The column of entry e, one of row i."""
+
+
+@row_begin.implement(Rows)
+def _row_begin(rows, i):
+    return rows.indptr[i]
+
+
+@row_end.implement(Rows)
+def _row_end(rows, i):
+    return rows.indptr[i + 1]
+
+
+@column.implement(Rows)
+def _column(rows, i, e):
+    return np.uint64(rows.indices[e])
+
+
+@row_begin.implement(Table)
+def _table_begin(rows, i):
+    return np.uint64(i) * np.uint64(rows.n_columns)
+
+
+@row_end.implement(Table)
+def _table_end(rows, i):
+    return (np.uint64(i) + np.uint64(1)) * np.uint64(rows.n_columns)
+
+
+@column.implement(Table)
+def _table_column(rows, i, e):
+    return e - np.uint64(i) * np.uint64(rows.n_columns)
+
+
+@kernel_by_type
+def height(rows):
+    """The number of rows."""
+
+
+@height.implement(Rows)
+def _height(rows):
+    return rows.indptr.size - 1
+
+
+@height.implement(Table)
+def _table_height(rows):
+    return rows.n_rows
+
+
 # Row kernels are inlined by force: a call costs as much as a row of a dozen entries.
 @njit(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
 def row_dot(rows, i, w):
     """x_i · w."""
     total = 0.0
-    for e in range(rows.indptr[i], rows.indptr[i + 1]):
-        total += rows.data[e] * w[rows.indices[e]]
+    for e in range(row_begin(rows, i), row_end(rows, i)):
+        total += rows.data[e] * w[column(rows, i, e)]
     return total
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def row_add(rows, i, step, w):
     """w += step · x_i."""
-    for e in range(rows.indptr[i], rows.indptr[i + 1]):
-        w[rows.indices[e]] += step * rows.data[e]
+    for e in range(row_begin(rows, i), row_end(rows, i)):
+        w[column(rows, i, e)] += step * rows.data[e]
 
 
 @intrinsic
@@ -148,10 +273,25 @@ def prefetch_row(rows, i):
     In random order each row starts with a wait for memory: a pass of dot and add over 25,000 × 138 entries
     took 21 ms without this, 14 ms with it, 11 ms in sequential order.
     """
-    for e in range(rows.indptr[i], rows.indptr[i + 1], 8):
+    for e in range(row_begin(rows, i), row_end(rows, i), 8):
         prefetch(rows.data, e)
+    prefetch_columns(rows, i)
+
+
+@kernel_by_type
+def prefetch_columns(rows, i):
+    """The same for the numbers of the columns."""
+
+
+@prefetch_columns.implement(Rows)
+def _prefetch_columns(rows, i):
     for e in range(rows.indptr[i], rows.indptr[i + 1], 16):
         prefetch(rows.indices, e)
+
+
+@prefetch_columns.implement(Table)
+def _prefetch_nothing(rows, i):
+    pass
 
 
 @njit(cache=True, nogil=True)
@@ -184,8 +324,8 @@ def dot_rows_matrix(rows, start, stop, w, out):
     for i in range(start, stop):
         for k in range(size):
             out[i, k] = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            x, begin = rows.data[e], np.uint64(rows.indices[e]) * size
+        for e in range(row_begin(rows, i), row_end(rows, i)):
+            x, begin = rows.data[e], column(rows, i, e) * size
             for k in range(size):
                 out[i, k] += x * w[begin + k]
 
@@ -195,8 +335,8 @@ def add_rows_matrix(rows, start, stop, r, w):
     """W += Σ_i x_i r_iᵀ over start ≤ i < stop; r (n, K), w (A, K) as one array, written."""
     size = np.uint64(r.shape[1])
     for i in range(start, stop):
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            x, begin = rows.data[e], np.uint64(rows.indices[e]) * size
+        for e in range(row_begin(rows, i), row_end(rows, i)):
+            x, begin = rows.data[e], column(rows, i, e) * size
             for k in range(size):
                 w[begin + k] += x * r[i, k]
 
@@ -212,11 +352,10 @@ def add_rows(rows, start, stop, r, w):
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def squared_norms(rows):
     """‖x_i‖² of every row."""
-    n = rows.indptr.size - 1
-    out = np.empty(n)
-    for i in range(n):
+    out = np.empty(height(rows))
+    for i in range(out.size):
         total = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in range(row_begin(rows, i), row_end(rows, i)):
             total += rows.data[e] ** 2
         out[i] = total
     return out
@@ -225,10 +364,9 @@ def squared_norms(rows):
 @njit(cache=True, nogil=True)
 def row_sums(rows):
     """Σ_j x_ij of every row."""
-    n = rows.indptr.size - 1
-    out = np.zeros(n)
-    for i in range(n):
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+    out = np.zeros(height(rows))
+    for i in range(out.size):
+        for e in range(row_begin(rows, i), row_end(rows, i)):
             out[i] += rows.data[e]
     return out
 

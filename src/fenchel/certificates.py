@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
-from fenchel._sparse import Rows
+from fenchel._sparse import Rows, Table, column, height, row_begin, row_end
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
 LOST = 1e-150  # a bound below this rests on squares that underflow: it counts as none
@@ -99,7 +99,7 @@ class Extent(NamedTuple):
     cost: float  # the most that is added to a score
 
 
-def extent_of(rows: Rows, examples, outputs: int, linked: bool, hinge: bool) -> Extent:
+def extent_of(rows: Rows | Table, examples, outputs: int, linked: bool, hinge: bool) -> Extent:
     """Of the features of these examples; rows: as they are multiplied by weights."""
     peaks, norm = _extent(rows)
     edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(rows.shape[0]) / 16.0
@@ -150,10 +150,10 @@ def sum_rounding(extent: Extent, moved: float) -> float:
 def _extent(rows):
     """The largest |x| of each column, and the largest ‖x‖ of a row."""
     peaks, largest = np.zeros(rows.n_columns), 0.0
-    for i in range(rows.indptr.size - 1):
+    for i in range(height(rows)):
         total = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            x, j = abs(rows.data[e]), rows.indices[e]
+        for e in range(row_begin(rows, i), row_end(rows, i)):
+            x, j = abs(rows.data[e]), column(rows, i, e)
             peaks[j] = max(peaks[j], x)
             total += x * x
         largest = max(largest, total)

@@ -5,11 +5,12 @@ from contextlib import nullcontext
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dsyrk
 from threadpoolctl import threadpool_limits
 
 from fenchel._memory import require_memory
 from fenchel._sparse import as_csr, as_rows
-from fenchel.design import ONE_CORE, Design
+from fenchel.design import ONE_CORE, TALL, Design
 
 REACH, SOFT = 0.2, 0.1  # of σ²: relative to the mean ‖x‖², and of κ to the curvature
 UNEVEN = 30.0  # times the curvature's root may differ before features count as badly scaled
@@ -89,18 +90,40 @@ def crossed_hessian(design: Design, mass, mu, lam: float) -> np.ndarray:
     Free offsets of all labels moved together change nothing: there the matrix is made regular.
     """
     size, labels = design.n_columns + design.free, design.outputs
-    matrix = np.empty((size, labels, size, labels))
+    matrix = np.zeros((size, labels, size, labels))
     for k in range(labels):
-        for j in range(k + 1):
-            weights = mass * mu[:, k] * ((k == j) - mu[:, j])
-            matrix[:, k, :, j] = bordered_gram(design, weights)
-            matrix[:, j, :, k] = matrix[:, k, :, j]
+        matrix[:, k, :, k] = bordered_gram(design, mass * mu[:, k])
+    by_rows, by_blocks = design.hessian_work
+    if by_rows <= by_blocks:
+        for k in range(labels):
+            for j in range(k + 1):
+                matrix[:, k, :, j] -= bordered_gram(design, mass * mu[:, k] * mu[:, j])
+                matrix[:, j, :, k] = matrix[:, k, :, j]
+    else:
+        _take_products(design, mass, mu, matrix.reshape(design.dim, design.dim))
     if design.free:
         matrix[-1, :, -1, :] += np.trace(matrix[-1, :, -1, :]) / labels**2
     matrix = matrix.reshape(design.dim, design.dim)
     penalised = np.arange(design.penalised)
     matrix[penalised, penalised] += lam
     return matrix
+
+
+def _take_products(design, mass, mu, matrix):
+    """matrix (A·K, A·K) −= Σ_i m_i z_i z_iᵀ, z_i = x_i ⊗ μ_i, by BLAS on blocks of rows; written."""
+    height, labels = max(2 * TALL // design.dim, 32), design.outputs
+    room, roots = np.empty((height, design.n_columns + design.free, labels)), np.sqrt(mass)
+    for start, block in design.dense_blocks(height):
+        stop = start + block.shape[0]
+        shares = roots[start:stop, None] * mu[start:stop]
+        z = room[: stop - start]
+        np.multiply(block[:, :, None], shares[:, None, :], out=z[:, : design.n_columns])
+        if design.free:
+            z[:, -1] = design.constant * shares
+        flat = z.reshape(stop - start, design.dim)
+        dsyrk(-1.0, flat.T, beta=1.0, c=matrix.T, overwrite_c=True, lower=True)
+    upper = np.triu_indices(design.dim, 1)
+    matrix.T[upper] = matrix[upper]
 
 
 def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel._cache import njit
-from fenchel._sparse import Rows, as_csr, as_rows, take
+from fenchel._sparse import Rows, Table, as_csr, as_rows, column, row_begin, row_end, take
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Examples:
     cost: of sequences, (N,) what a wrong label costs under the hinge loss.
     """
 
-    rows: Rows
+    rows: Rows | Table
     y: np.ndarray | Rows
     mass: np.ndarray
     starts: np.ndarray | None = None
@@ -36,7 +36,7 @@ class Examples:
         return self.mass.size
 
 
-def weighted_examples(rows: Rows, y, weight=None, starts=None, **more) -> tuple[Examples, float]:
+def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -> tuple[Examples, float]:
     """Examples from features, targets and sample weights, and the sum of the weights.
 
     Examples of weight zero are dropped first: they are no part of the objective, and a mass of zero
@@ -145,8 +145,8 @@ def _fingerprints(rows, bits, starts, target, keys):
         a, b = np.uint64(target[i] + 1), odd
         for r in range(starts[i], starts[i + 1]):
             a = (a ^ np.uint64(0x5851F42D4C957F2D)) * odd
-            for e in range(rows.indptr[r], rows.indptr[r + 1]):
-                a = (a ^ rows.indices[e]) * odd
+            for e in range(row_begin(rows, r), row_end(rows, r)):
+                a = (a ^ column(rows, r, e)) * odd
                 a = (a ^ (a >> np.uint64(29)) ^ bits[e]) * even
                 b = (b ^ (a >> np.uint64(31))) * even
         keys[i, 0], keys[i, 1] = a, b
@@ -171,10 +171,10 @@ def _equal(rows, bits, starts, i, j):
         return False
     for k in range(starts[i + 1] - starts[i]):
         r, q = starts[i] + k, starts[j] + k
-        if rows.indptr[r + 1] - rows.indptr[r] != rows.indptr[q + 1] - rows.indptr[q]:
+        if row_end(rows, r) - row_begin(rows, r) != row_end(rows, q) - row_begin(rows, q):
             return False
-        for e in range(rows.indptr[r + 1] - rows.indptr[r]):
-            at, other = rows.indptr[r] + e, rows.indptr[q] + e
-            if rows.indices[at] != rows.indices[other] or bits[at] != bits[other]:
+        for e in range(row_end(rows, r) - row_begin(rows, r)):
+            at, other = row_begin(rows, r) + e, row_begin(rows, q) + e
+            if column(rows, r, at) != column(rows, q, other) or bits[at] != bits[other]:
                 return False
     return True

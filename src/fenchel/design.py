@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, cached_property
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,15 @@ import numpy as np
 from fenchel import _sparse
 
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
+TALL = 2**17  # numbers of a block of rows that BLAS is given: half of the second-level cache
+ALONE = 2**18  # multiplications up to which BLAS takes one core; the others are busy with other parts
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 LARGE = 400_000  # multiplications from which splitting pays
 FAR = 2.0  # a column is shifted where it is farther from zero than this many times its width: exactly, then
+
+
+Features = _sparse.Rows | _sparse.Table
 
 
 class Columns(NamedTuple):
@@ -47,7 +53,9 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: _sparse.Rows, outputs: int | None, threads=None, extra=0, free=False):
+    def __init__(
+        self, rows: Features, outputs: int | None, threads=None, extra=0, free=False
+    ):
         """extra: weights not of X. free: whether offsets are; their constant is then 1."""
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
@@ -80,14 +88,49 @@ class Design:
         """Multiplications of a pass over all scores."""
         return self.rows.nnz * self.outputs
 
+    @property
+    def table(self) -> np.ndarray | None:
+        """(n, A), where features are dense and there are several outputs: then BLAS does the work."""
+        return self.rows.matrix if self.matrix and isinstance(self.rows, _sparse.Table) else None
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """A w, (n,) or (n, K)."""
         out = np.empty((self.n, self.outputs) if self.matrix else self.n)
-        dot = _sparse.dot_rows_matrix if self.matrix else _sparse.dot_rows
-        self.for_each_part(self.n, self.work, lambda start, stop: dot(self.rows, start, stop, w, out))
+        if self.table is not None:
+            dot = _times_matrix
+        else:
+            dot = _sparse.dot_rows_matrix if self.matrix else _sparse.dot_rows
+        rows = self.rows if self.table is None else self.table
+        self.for_each_part(self.n, self.work, lambda start, stop: dot(rows, start, stop, w, out))
         if self.free:
             out += self.constant * (w[self.penalised :] if self.matrix else w[-1])
         return out
+
+    def sweep(self, w: np.ndarray, scores, task):
+        """Σ Aᵀ r, (dim,), and the answers of task(start, s) over blocks of rows of a `table`: one pass.
+
+        s (m, K) are the scores of the rows from `start` on, at w or those given; the task puts r there.
+        """
+        height = max(min(TALL // self.outputs, TALL // self.n_columns), 1)
+
+        def part(start, stop):
+            pulled, answers = np.zeros((self.n_columns + self.free, self.outputs)), []
+            room = np.empty((height, self.outputs))
+            for first in range(start, stop, height):
+                s = room[: min(first + height, stop) - first]
+                if scores is None:
+                    _times_matrix(self.table[first : first + s.shape[0]], 0, s.shape[0], w, s)
+                    s += self.constant * w[self.penalised :] if self.free else 0.0
+                else:
+                    s[:] = scores[first : first + s.shape[0]]
+                answers.append(task(first, s))
+                _add_product(self.table[first : first + s.shape[0]], s, pulled[: self.n_columns])
+                if self.free:
+                    pulled[-1] += self.constant * s.sum(axis=0)
+            return pulled.reshape(-1), answers
+
+        vectors, answers = zip(*self.for_each_part(self.n, self.work, part), strict=True)
+        return sum(vectors), [answer for some in answers for answer in some]
 
     def adjoint(self, r: np.ndarray) -> np.ndarray:
         """Aᵀ r, (dim,), of r (n,) or (n, K)."""
@@ -99,9 +142,12 @@ class Design:
         add = _sparse.add_rows_matrix if r.ndim == 2 else _sparse.add_rows
 
         def part(start, stop):
-            out = np.zeros(self.n_columns * (r.shape[1] if r.ndim == 2 else 1))
-            add(self.rows, start, stop, r, out)
-            return out
+            out = np.zeros((self.n_columns, r.shape[1] if r.ndim == 2 else 1))
+            if r.ndim == 2 and self.table is not None:
+                _add_product(self.table[start:stop], r[start:stop], out)
+            else:
+                add(self.rows, start, stop, r, out.reshape(-1))
+            return out.reshape(-1)
 
         return sum(self.for_each_part(self.n, self.work, part))
 
@@ -112,28 +158,39 @@ class Design:
             variance = Design(rows, None, self.threads).transposed(mass)
             if self.free:
                 variance -= self.centre(mass) ** 2
+        if isinstance(rows, _sparse.Table):
+            return np.maximum(variance, 0.0)
         share = np.bincount(rows.indices.view(np.int32), minlength=self.n_columns) / self.n
         return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        """Xᵀ diag(weights) X, (d, d): row by row where rows are sparse, by dense blocks otherwise."""
-        by_rows, by_blocks = self._gram_work
+        """Xᵀ diag(weights) X, (A, A), weights ≥ 0: by sparse rows, or by dense blocks where that is less."""
+        by_rows, by_blocks = self.gram_work
         if by_rows <= by_blocks:
             return self._gram_by_rows(weights, by_rows)
         return self._gram_by_blocks(weights)
 
     @cached_property
-    def _gram_work(self):
+    def gram_work(self) -> tuple[float, float]:
         """Work of the Gram matrix by sparse rows and by dense blocks, in multiplications of our own loop."""
+        by_blocks = 0.5 * IN_BLAS * self.n * float(self.n_columns) ** 2
+        if isinstance(self.rows, _sparse.Table):
+            return inf, by_blocks
         counts = np.diff(self.rows.indptr).astype(np.float64)
-        return 0.5 * float(counts @ counts), IN_BLAS * self.n * self.n_columns**2
+        return 0.5 * float(counts @ counts), by_blocks
+
+    @property
+    def hessian_work(self) -> tuple[float, float]:
+        """Likewise of the Hessian: K(K + 1)/2 Gram matrices, or one of all A·K products."""
+        by_rows, by_blocks = self.gram_work
+        pairs = self.outputs * (self.outputs + 1) / 2
+        return pairs * by_rows, float(self.outputs) ** 2 * by_blocks
 
     @property
     def matrix_seconds(self) -> float:
-        """About what the Hessian (K(K + 1)/2 Gram matrices) and its factorisation take, in seconds."""
-        pairs = self.outputs * (self.outputs + 1) / 2
+        """About what the Hessian and its factorisation take, in seconds."""
         cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
-        return 1e-9 * (pairs * min(self._gram_work) + IN_BLAS * cores * float(self.dim) ** 3)
+        return 1e-9 * (min(self.hessian_work) + 0.3 * IN_BLAS * cores * float(self.dim) ** 3)
 
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
@@ -149,13 +206,19 @@ class Design:
         return upper
 
     def _gram_by_blocks(self, weights):
-        matrix = _sparse.as_csr(self.rows)
-        height = max(1, 2**22 // max(self.n_columns, 1))
-        out = np.zeros((self.n_columns, self.n_columns))
-        for start in range(0, self.n, height):
-            block = matrix[start : start + height].toarray()
-            out += (block.T * weights[start : start + height]) @ block
+        out, roots = np.zeros((self.n_columns, self.n_columns)), np.sqrt(weights)[:, None]
+        for start, block in self.dense_blocks(max(1, 2 * TALL // max(self.n_columns, 1))):
+            scaled = block * roots[start : start + block.shape[0]]
+            out += scaled.T @ scaled
         return out
+
+    def dense_blocks(self, height: int):
+        """(start, X[start : start + height]) over all rows, dense."""
+        dense = isinstance(self.rows, _sparse.Table)
+        matrix = self.rows.matrix if dense else _sparse.as_csr(self.rows)
+        for start in range(0, self.n, height):
+            block = matrix[start : start + height]
+            yield start, block if dense else block.toarray()
 
     def columns(self, mass, stride, starts=None) -> Columns:
         """For the methods that update one weight at a time; rows are examples, or candidates by `starts`."""
@@ -217,7 +280,27 @@ class Design:
         return self.shift @ w[: self.penalised].reshape(self.n_columns, self.outputs)
 
 
-def shift_of_far_columns(rows: _sparse.Rows) -> np.ndarray | None:
+def _times_matrix(table, start, stop, w, out):
+    """out[start:stop] = table[start:stop] @ W, written, in blocks that BLAS leaves to the core that asks."""
+    height = _height(table.shape[1], out.shape[1])
+    W = w[: table.shape[1] * out.shape[1]].reshape(table.shape[1], out.shape[1])
+    for first in range(start, stop, height):
+        last = min(first + height, stop)
+        np.matmul(table[first:last], W, out=out[first:last])
+
+
+def _add_product(table, r, out):
+    """out (A, K) += tableᵀ r, likewise."""
+    height, room = _height(table.shape[1], r.shape[1]), np.empty_like(out)
+    for first in range(0, table.shape[0], height):
+        out += np.matmul(table[first : first + height].T, r[first : first + height], out=room)
+
+
+def _height(columns, outputs):
+    return max(ALONE // max(columns * outputs, 1), 32)
+
+
+def shift_of_far_columns(rows: Features) -> np.ndarray | None:
     """(A,) the least entry of each column that has no zero and lies in a narrow band far from zero, else 0.
 
     None where there is no such column. x − shift is exact: both are within a factor of two (Sterbenz).
@@ -225,7 +308,7 @@ def shift_of_far_columns(rows: _sparse.Rows) -> np.ndarray | None:
     full = _sparse.full_columns(rows)
     if not full.any():
         return None
-    values = rows.data if full.all() else rows.data[full[rows.indices]]
+    values = rows.data if full.all() else rows.data[full[rows.indices]]  # of a table all are full
     values = values.reshape(rows.shape[0], -1)
     low, high = values.min(axis=0), values.max(axis=0)
     far = 0.5 * high - 0.5 * low < 0.5 / FAR * np.abs(low)  # halves: a difference may overflow

@@ -32,6 +32,7 @@ from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
+from fenchel.structures.soft import soft_residuals
 
 # What a problem gives to a solver, beyond its plain value; a solver's `needs` are checked against this.
 #   gradient, hessian   P and ∇P, products with ∇²P        matrix, surrogates   ∇²P itself, the matrices of SM
@@ -261,9 +262,14 @@ class Problem:
     def evaluate(self, w, scores=None) -> Evaluation:
         """P and ∇P (with the hinge loss a subgradient) at w: one pass. scores: those at w, if known."""
         kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
-        pulled, parts = self._pulled(
-            lambda start, stop, pull: kernel(self.blocks, start, stop, w, scores, pull)
-        )
+        if self.design.table is None or self.loss.hinge:
+            pulled, parts = self._pulled(
+                lambda start, stop, pull: kernel(self.blocks, start, stop, w, scores, pull)
+            )
+        else:
+            pulled, parts = self.design.sweep(
+                w, scores, lambda start, s: soft_residuals(self.blocks, start, s)
+            )
         value, moved = map(sum, zip(*parts, strict=True))
         own = w[: self.penalised]
         value += self.regularizer.value(own)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel._memory import require_memory
-from fenchel._sparse import Rows, as_rows
+from fenchel._sparse import Rows, as_features, as_rows
 from fenchel.data import merge_contexts, weighted_examples
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
@@ -48,7 +48,7 @@ def binary(
     _require_as_many(X, y)
     X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
     _require_room(X.shape[1])
-    examples, total = weighted_examples(as_rows(X), y, sample_weight)
+    examples, total = weighted_examples(as_features(X), y, sample_weight)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
         raise ValueError("only one class has examples of positive weight; two are needed")
     return Problem(examples, Binary(), loss, regularizer(total, constant), free, threads, total)
@@ -73,17 +73,18 @@ def flat(
     sparse, each row summing to one. labels: K, where y alone does not tell. Constant, intercept, weights and
     threads as in `binary`; free intercepts have mean zero over the labels. The weights of the result are
     W (A, K) row by row. merge: make examples of equal features one (with the hinge loss: of equal features
-    and label); the objective is the same.
+    and label), unless X is a large dense table; the objective is the same.
     """
     loss = _loss(loss)
     X, targets = _matrix(X), _distributions(y, labels, loss)
     _require_as_many(X, targets)
     X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
     _require_room(X.shape[1] * targets.shape[1])
-    examples, total = weighted_examples(as_rows(X), targets, sample_weight)
+    examples, total = weighted_examples(as_features(X), targets, sample_weight)
     if free:
         _require_every_label(examples)
-    examples = merge_contexts(examples, by_target=loss.hinge) if merge else examples
+    if merge and isinstance(examples.rows, Rows):
+        examples = merge_contexts(examples, by_target=loss.hinge)
     return Problem(
         examples, Crossed(targets.shape[1]), loss, regularizer(total, constant), free, threads, total
     )

@@ -18,7 +18,7 @@ import numpy as np
 from fenchel._cache import njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 from fenchel._math import REORDER, TINY
-from fenchel._sparse import prefetch, prefetch_row
+from fenchel._sparse import column, prefetch, prefetch_row, row_begin, row_end
 
 LANES = 4  # labels handled side by side: one AVX2 register
 FLOOR = log(TINY)  # no log-probability is smaller, so that none is lost to underflow
@@ -162,13 +162,13 @@ def _scores_tile(rows, i, w, columns, k, sums):
 
     Where W outgrows the cache, its rows are asked for AHEAD of their use.
     """
-    end = rows.indptr[i + 1]
-    for e in range(rows.indptr[i], end):
+    end = row_end(rows, i)
+    for e in range(row_begin(rows, i), end):
         if w.size > CACHED:
-            f = np.uint64(rows.indices[min(e + AHEAD, end - np.uint64(1))]) * columns + k
+            f = column(rows, i, min(e + AHEAD, end - np.uint64(1))) * columns + k
             prefetch(w, f)
             prefetch(w, min(f + np.uint64(8), np.uint64(w.size - 1)))
-        at = np.uint64(rows.indices[e]) * columns + k
+        at = column(rows, i, e) * columns + k
         sums = sums + spread(rows.data[e], sums) * load(w, at, sums)
     return sums
 
@@ -192,8 +192,8 @@ def _add(rows, i, r, w):
 @njit(cache=True, nogil=True, forceinline=True)
 def _add_tile(rows, i, step, columns, k, w):
     """W[:, k:k + lanes of step] += x_i ⊗ step."""
-    for e in range(rows.indptr[i], rows.indptr[i + 1]):
-        at = np.uint64(rows.indices[e]) * columns + k
+    for e in range(row_begin(rows, i), row_end(rows, i)):
+        at = column(rows, i, e) * columns + k
         store(w, at, load(w, at, step) + spread(rows.data[e], step) * step)
 
 

@@ -68,11 +68,11 @@ def require_nonnegative(problem, name: str) -> None:
     """Iterative scaling bounds e^{z f} by Jensen's inequality, which needs f ≥ 0: huang2010 (5)."""
     rows = problem.examples.rows
     if rows.nnz and rows.data.min() < 0.0:
-        entry = int(np.argmax(rows.data < 0.0))
-        i = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
+        matrix = _sparse.as_csr(rows).tocoo()
+        entry = int(np.argmax(matrix.data < 0.0))
         raise ValueError(
-            f"{name} needs features ≥ 0, but row {i}, column {rows.indices[entry]} "
-            f"holds {rows.data[entry]:g}; shift that column (x − min x), "
+            f"{name} needs features ≥ 0, but row {matrix.row[entry]}, column {matrix.col[entry]} "
+            f"holds {matrix.data[entry]:g}; shift that column (x − min x), "
             f"or use newton, lbfgs, cd-primal or cd-dual"
         )
 

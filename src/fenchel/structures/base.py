@@ -9,14 +9,11 @@ Conventions of the kernels. One example i at a time. The block of an example is 
 Buffers may be longer. The weights v are those of `design.py`: penalised ones, then free coordinates.
 """
 
-import functools
-import inspect
-
 import numpy as np
-from numba.extending import overload
 
 from fenchel._cache import njit
-from fenchel._math import REORDER, ordered
+from fenchel._dispatch import kernel_by_type as block_kernel
+from fenchel._math import ordered
 
 
 class Structure:
@@ -54,37 +51,6 @@ def normalised(mu, sums):
     """mu divided by these sums of it; None where one is not within 1e-9 of one, or a number is negative."""
     near = (mu >= 0.0).all() and (np.abs(sums - 1.0) <= 1e-9).all()
     return mu / sums if near else None
-
-
-def block_kernel(declaration):
-    """Declare a kernel that each structure (or loss) implements for its own named tuple, the first argument.
-
-    The result can be called from Python (it looks the type up) and from jitted code (Numba does).
-    """
-    implementations = {}
-
-    def call(first, *args):
-        return implementations[type(first)](first, *args)
-
-    def choose(first, *args):
-        return implementations.get(getattr(first, "instance_class", None))
-
-    functools.update_wrapper(call, declaration)
-    choose.__signature__ = inspect.signature(declaration)
-    options = {"nogil": True, "fastmath": REORDER, "forceinline": True, "error_model": "numpy"}
-    overload(call, strict=False, jit_options=options)(choose)
-
-    def implement(*kinds):
-        """Decorate the kernel for these named tuples."""
-
-        def register(kernel):
-            implementations.update(dict.fromkeys(kinds, kernel))
-            return kernel
-
-        return register
-
-    call.implement = implement
-    return call
 
 
 @block_kernel

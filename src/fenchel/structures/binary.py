@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel import _sparse
 from fenchel._math import TINY, kl_pair, xlogx
+from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base, offsets
 
 
 class BinaryBlocks(NamedTuple):
     """The arrays behind the block kernels of `structures/base.py`, for n examples of d features."""
 
-    rows: _sparse.Rows
+    rows: Rows | Table
     y: np.ndarray  # (n,)
     mass: np.ndarray  # (n,)
     norms: np.ndarray  # (n,) ‖x_i‖² + σ²
@@ -93,8 +93,8 @@ def _write(blocks, i, s, scores):
 @base.block_scores.implement(BinaryBlocks)
 def _scores(blocks, i, v, s):
     dot = 0.0
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        dot += blocks.rows.data[e] * v[blocks.rows.indices[e]]
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        dot += blocks.rows.data[e] * v[column(blocks.rows, i, e)]
     if blocks.constant > 0.0:
         dot += blocks.constant * v[blocks.n_weights]
     s[0] = dot
@@ -104,8 +104,8 @@ def _scores(blocks, i, v, s):
 @base.block_add.implement(BinaryBlocks)
 def _add(blocks, i, step, delta, v):
     change = step * delta[0]
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        v[blocks.rows.indices[e]] += change * blocks.rows.data[e]
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        v[column(blocks.rows, i, e)] += change * blocks.rows.data[e]
     if blocks.constant > 0.0:
         v[blocks.n_weights] += change * blocks.constant
 
@@ -128,8 +128,8 @@ def _radius(blocks, i):
 
 @base.block_catch_up.implement(BinaryBlocks)
 def _catch_up(blocks, i, now, drift, g, seen, v):
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        j = blocks.rows.indices[e]
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        j = column(blocks.rows, i, e)
         v[j] -= g[j] * (drift[now] - drift[seen[j]])
         seen[j] = now
 

@@ -7,6 +7,7 @@ distribution over several (soft labels, merged contexts).
 import numpy as np
 
 from fenchel._math import TINY, ordered
+from fenchel._sparse import column, row_begin, row_end
 from fenchel.structures import base, offsets
 from fenchel.structures.flat import CrossedBlocks, settle, softmax
 
@@ -90,8 +91,8 @@ def _scores(blocks, i, v, s):
     size, d = np.uint64(blocks.size), np.uint64(blocks.n_weights)
     for k in range(size):
         s[k] = blocks.constant * v[d + k] if blocks.constant > 0.0 else 0.0
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        x, begin = blocks.rows.data[e], np.uint64(blocks.rows.indices[e]) * size
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        x, begin = blocks.rows.data[e], column(blocks.rows, i, e) * size
         for k in range(size):
             s[k] += x * v[begin + k]
 
@@ -99,8 +100,8 @@ def _scores(blocks, i, v, s):
 @base.block_add.implement(CrossedBlocks)
 def _add(blocks, i, step, delta, v):
     size, d = np.uint64(blocks.size), np.uint64(blocks.n_weights)
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        x, begin = step * blocks.rows.data[e], np.uint64(blocks.rows.indices[e]) * size
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        x, begin = step * blocks.rows.data[e], column(blocks.rows, i, e) * size
         for k in range(size):
             v[begin + k] += x * delta[k]
     if blocks.constant > 0.0:
@@ -138,8 +139,8 @@ def _radius(blocks, i):
 @base.block_catch_up.implement(CrossedBlocks)
 def _catch_up(blocks, i, now, drift, g, seen, v):
     size = np.uint64(blocks.size)
-    for e in range(blocks.rows.indptr[i], blocks.rows.indptr[i + 1]):
-        begin = np.uint64(blocks.rows.indices[e]) * size
+    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
+        begin = column(blocks.rows, i, e) * size
         for k in range(size):
             j = begin + k
             v[j] -= g[j] * (drift[now] - drift[seen[j]])

@@ -19,7 +19,7 @@ from fenchel.structures import base
 class CrossedBlocks(NamedTuple):
     """The arrays behind the block kernels of `structures/base.py`, for n examples, A attributes, K labels."""
 
-    rows: _sparse.Rows  # (n, A)
+    rows: _sparse.Rows | _sparse.Table  # (n, A)
     targets: _sparse.Rows  # (n, K) empirical probabilities of the labels
     mass: np.ndarray  # (n,)
     norms: np.ndarray  # (n,) ‖x_i‖² + σ²
