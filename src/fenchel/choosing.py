@@ -3,7 +3,7 @@
 import numpy as np
 
 from fenchel._memory import available_bytes
-from fenchel.curvature import matrix_bytes
+from fenchel.curvature import UNEVEN, matrix_bytes, spread
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver
@@ -14,9 +14,43 @@ SPARSE, EASY = 0.1, 200.0
 APART, HARD = 100.0, 1e6
 # Newton there if there are fewer examples a column than this, and its matrices take no more seconds.
 WIDE, PATIENT = 3.0, 5.0
+# Passes after which a solver is asked how many more it will need, and how many it may at a tolerance of 1e-3.
+LOOK, PATIENCE = 8.0, 40.0
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
 LONG, LONG_IF_RICH = 100, 3000
+
+
+def relay(solver: Solver | str, problem: Problem) -> list[Solver]:
+    """The solver, and those that may take over from it: none unless it was chosen by "auto"."""
+    names = plan(problem) if isinstance(solver, str) and solver == "auto" else []
+    return [make(name) for name in names] or [as_solver(solver, problem)]
+
+
+class Forecast:
+    """How many passes are left, going by how the gap fell over the last half of those made."""
+
+    def __init__(self):
+        self.met: list[tuple[float, float]] = []  # passes, log of the gap relative to P
+
+    def note(self, passes: float, gap: float) -> None:
+        if gap > 0.0 and np.isfinite(gap):
+            self.met.append((passes - (self.met[0][0] if self.met else passes), float(np.log(gap))))
+
+    def passes_left(self, tol: float) -> float:
+        """0 as long as there is too little to go by."""
+        if not self.met or self.met[-1][0] < LOOK or self.met[-1][1] <= np.log(tol):
+            return 0.0
+        passes, gap = self.met[-1]
+        half = next(each for each in self.met if each[0] >= 0.5 * passes)
+        if half[1] <= gap or half[0] == passes:
+            return np.inf
+        return (gap - np.log(tol)) * (passes - half[0]) / (half[1] - gap)
+
+
+def patience(tol: float) -> float:
+    """Passes that a solver may still need before another one takes over."""
+    return PATIENCE * max(1.0, -np.log10(tol) / 3.0)
 
 
 def as_solver(solver: Solver | str, problem: Problem) -> Solver:
@@ -26,6 +60,10 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
     if isinstance(solver, type) or not hasattr(solver, "needs"):
         raise ValueError(f"solver={solver!r} is neither a solver's name nor an instance such as CDDual()")
     return solver
+
+
+def plan(problem: Problem) -> list[str]:
+    return [choose(problem)]
 
 
 def choose(problem: Problem) -> str:
@@ -60,9 +98,9 @@ def _is_worth_a_matrix(problem) -> bool:
     if seconds <= max(60 * 3e-9 * design.work, 0.05):
         return True
     wide = problem.lam > 0.0 and design.n < WIDE * design.n_columns
-    if seconds > PATIENT or not wide or problem.scales is None:
+    if seconds > PATIENT or not wide or spread(problem.scales) <= UNEVEN:
         return False
-    low, high = np.quantile(problem.scales[: problem.penalised], [0.1, 0.9])  # one column apart does no harm
+    low, high = np.quantile(problem.scales, [0.1, 0.9])  # one column apart does no harm
     return bool(high > APART * low)
 
 
@@ -85,7 +123,7 @@ def _suits_dual_coordinates(problem) -> bool:
 
 def _badly_scaled(problem) -> bool:
     """Whether only a method that scales the features itself gets anywhere."""
-    return problem.scales is not None and np.ptp(np.log(problem.scales[: problem.penalised])) > np.log(APART)
+    return spread(problem.scales) > APART
 
 
 def solver_name(solver: Solver) -> str:

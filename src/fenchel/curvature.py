@@ -39,13 +39,62 @@ def bordered_gram(design: Design, weights) -> np.ndarray:
     return matrix
 
 
-def scales(design: Design, mass, lam: float) -> np.ndarray | None:
-    """(dim,) √(v/4 + λ), v as `Design.spreads` has it; None where they are nearly the same."""
+def scales(design: Design, mass, lam: float) -> np.ndarray:
+    """(A,) √(v/4 + λ), v as `Design.spreads` has it: about the root of the curvature along each feature."""
     roots = np.sqrt(0.25 * design.spreads(mass) + lam)
-    roots[roots == 0.0] = roots.max(initial=0.0)  # a feature that says nothing, and λ = 0
-    if not np.isfinite(roots).all() or not roots.max(initial=0.0) > UNEVEN * roots.min(initial=np.inf):
-        return None
-    return np.repeat(np.append(roots, [0.5 * design.constant] * design.free), design.outputs)
+    roots[roots == 0.0] = roots.max(initial=0.0) or 1.0  # a feature that says nothing, and λ = 0
+    return roots if np.isfinite(roots).all() else np.ones(roots.size)
+
+
+def spread(roots: np.ndarray) -> float:
+    """How many times the scales differ."""
+    return float(roots.max(initial=1.0) / roots.min(initial=np.inf)) if roots.size else 1.0
+
+
+class Coordinates:
+    """Weights in coordinates in which P is rounder, for methods that go by its gradient.
+
+    z = scale · w, where features differ much in scale, and free offsets are those of centred features,
+    β + x̄ · W/σ: at raw values of 0 to 15 an offset and the weights are hardly told apart otherwise.
+    """
+
+    def __init__(self, design: Design, mass, roots: np.ndarray):
+        self.design, middle = design, float(np.median(roots)) if roots.size else 1.0
+        own = roots / middle if spread(roots) > UNEVEN else np.ones(roots.size)
+        self.scale = np.repeat(np.append(own, [0.5 * design.constant / middle] * design.free), design.outputs)
+        self.centre = design.centre(mass) / design.constant if design.free else None
+
+    def inside(self, w: np.ndarray) -> np.ndarray:
+        """z of w."""
+        z = w.copy()
+        if self.centre is not None:
+            z[self.design.penalised :] += self._along_centre(w)
+        z *= self.scale
+        return z
+
+    def gradient(self, g: np.ndarray) -> np.ndarray:
+        """The gradient in z, from that in w."""
+        g = g.copy()
+        if self.centre is not None:
+            own, free = self._parts(g)
+            own -= np.outer(self.centre, free)
+        g /= self.scale
+        return g
+
+    def direction(self, d: np.ndarray) -> np.ndarray:
+        """The direction in w, from that in z."""
+        d = d / self.scale
+        if self.centre is not None:
+            d[self.design.penalised :] -= self._along_centre(d)
+        return d
+
+    def _parts(self, v):
+        """Weights (A, K) and those of the constant (K,), as views."""
+        own = self.design.penalised
+        return v[:own].reshape(-1, self.design.outputs), v[own:]
+
+    def _along_centre(self, w):
+        return self.centre @ self._parts(w)[0]
 
 
 def constant(design: Design, mass, shares, lam: float) -> float:

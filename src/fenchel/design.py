@@ -53,9 +53,7 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(
-        self, rows: Features, outputs: int | None, threads=None, extra=0, free=False
-    ):
+    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False):
         """extra: weights not of X. free: whether offsets are; their constant is then 1."""
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None

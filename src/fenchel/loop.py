@@ -10,13 +10,14 @@ import numpy as np
 
 from fenchel._compiling import compiling_clock
 from fenchel.certificates import Point
-from fenchel.choosing import as_solver, require, solver_name
+from fenchel.choosing import Forecast, patience, relay, require, solver_name
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import Certificate, Meter, Row, Status, Trace
 
 # Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart.
 FIRST_CHECK, FARTHER = 10.0, 1.3
+WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 
 
@@ -74,7 +75,8 @@ def solve(
 ) -> Result:
     """Minimise the problem's objective to a proven relative precision.
 
-    solver: an instance (`solvers.CDDual(...)`), a name of `solvers.SOLVERS`, or "auto".
+    solver: an instance (`solvers.CDDual(...)`), a name of `solvers.SOLVERS`, or "auto", which may go on with
+    another one where the first turns out to be slow.
     tol: stop when gap ≤ tol · objective. max_passes, max_seconds: at least one step is made, and none begins
     at or past these; compiling does not count.
     start: warm start. check_every: certify every so many passes; by default after each step where that
@@ -87,9 +89,10 @@ def solve(
     stop = Stop(tol, max_passes, max_seconds)
     if check_every is not None and not check_every > 0.0:
         raise ValueError(f"check_every={check_every!r} must be positive")
-    solver = as_solver(solver, problem)
-    require(problem, solver)
-    run = _Run(problem, solver, stop, check_every, tuple(callbacks), validate)
+    solvers = relay(solver, problem)
+    for each in solvers:
+        require(problem, each)
+    run = _Run(problem, solvers, stop, check_every, tuple(callbacks), validate)
     with np.errstate(all="ignore"):  # what overflows ends in an objective that is not finite: that is seen
         return run.to_the_end(checked_start(problem, start))
 
@@ -134,12 +137,15 @@ def _checked_mu(problem, mu):
 class _Run:
     """One solve: state, clock, trace, and the best bounds seen."""
 
-    def __init__(self, problem, solver, stop, check_every, callbacks, validate):
-        self.problem, self.solver, self.stop = problem, solver, stop
+    def __init__(self, problem, solvers, stop, check_every, callbacks, validate):
+        self.problem, self.stop = problem, stop
+        self.solver, *self.others = solvers
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
         self.meter = Meter(compiling_clock())
-        self.steps = 0
-        self.trace = Trace(solver=solver_name(solver), problem=str(problem))
+        self.steps, self.checked = 0, -1
+        self.longest = {"step": 0.0, "check": 0.0}  # seconds
+        self.forecast = Forecast()
+        self.trace = Trace(solver=solver_name(self.solver), problem=str(problem))
         self.best: Point | None = None
         self.dual = -inf
         self.next_check = 0.0 if self._checks_are_cheap else FIRST_CHECK
@@ -162,17 +168,48 @@ class _Run:
             while status is Status.RUNNING:
                 if self._due(state):
                     status = self._check(state)
+                if self.others and (status in WEAK or self._is_slow(state)):
+                    status, state = self._change(state)
                 if status is Status.RUNNING:
-                    with self.meter.running():
-                        self.solver.step(self.problem, state)
-                    self.steps += 1
+                    self._step(state)
         except KeyboardInterrupt:
             self._measure(state)
             status = Status.INTERRUPTED
         return self._result(state, status)
 
+    def _step(self, state):
+        before = self.meter.wall
+        with self.meter.running():
+            self.solver.step(self.problem, state)
+        self.steps += 1
+        self.longest["step"] = max(self.longest["step"], self.meter.wall - before)
+
+    def _is_slow(self, state) -> bool:
+        """Whether the solver needs more passes than another method would."""
+        met = state.relative_gap_estimate * self.calibration
+        self.forecast.note(state.passes, met)
+        return self.forecast.passes_left(self.stop.tol) > patience(self.stop.tol)
+
+    def _change(self, state):
+        """The next solver takes over, from the best model so far."""
+        if self.checked != state.updates:
+            self._measure(state)
+        self.solver = self.others.pop(0)
+        with self.meter.running():
+            new = self.solver.init(self.problem, Start(self.best.w, self.best.b))
+        for name in ("passes", "oracle_calls", "updates"):
+            setattr(new, name, getattr(new, name) + getattr(state, name))
+        self.trace.solver += f", then {solver_name(self.solver)}"
+        self.next_check = state.passes if self._checks_are_cheap else state.passes + FIRST_CHECK
+        self.calibration, self.forecast, self.checked = 1.0, Forecast(), -1
+        return Status.RUNNING, new
+
     def _due(self, state: State) -> bool:
-        if state.passes >= self.next_check or state.stalled or self._limit(state) is not Status.RUNNING:
+        if state.stalled or self._limit(state) is not Status.RUNNING:
+            return True
+        if self._checks_are_free and self.check_every is None:
+            return state.updates != self.checked  # else it would tell the same as the last
+        if state.passes >= self.next_check:
             return True
         return state.relative_gap_estimate * self.calibration <= self.stop.tol
 
@@ -186,7 +223,10 @@ class _Run:
 
     def _measure(self, state: State) -> Point:
         """Certify and remember."""
+        before = self.meter.wall
         point = self.solver.point(self.problem, state)
+        self.longest["check"] = max(self.longest["check"], self.meter.wall - before)
+        self.checked = state.updates
         self._keep_best(point)
         self._append(point, state)
         return point
@@ -249,9 +289,14 @@ class _Run:
             return Status.RUNNING
         if state.passes >= self.stop.max_passes:
             return Status.MAX_PASSES
-        if self.meter.wall >= self.stop.max_seconds:
+        if self.meter.wall + self._next_seconds >= self.stop.max_seconds:
             return Status.MAX_SECONDS
         return Status.RUNNING
+
+    @property
+    def _next_seconds(self) -> float:
+        """What another step would take beyond the time limit: half of itself, and the last certificate."""
+        return 0.5 * self.longest["step"] + (self.longest["check"] or self.longest["step"])
 
     def _decide(self, point, state) -> Status:
         if self._converged(point):

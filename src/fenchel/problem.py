@@ -156,14 +156,18 @@ class Problem:
         return self.structure.shape(self.examples)
 
     @cached_property
-    def scales(self) -> np.ndarray | None:
-        """(d,) the curvature's root of each weight, where features differ much in scale; else None.
-
-        None too for candidates and sequences.
-        """
+    def scales(self) -> np.ndarray:
+        """(A,) about the curvature's root of each feature; ones for candidates and sequences."""
         if self.structure.linked or self.examples.starts is not None:
-            return None
+            return np.ones(self.design.n_columns)
         return curvature.scales(self.design, self.examples.mass, self.lam)
+
+    @cached_property
+    def coordinates(self) -> curvature.Coordinates | None:
+        """Better ones than the weights themselves, or None."""
+        if self.free or curvature.spread(self.scales) > curvature.UNEVEN:
+            return curvature.Coordinates(self.design, self.examples.mass, self.scales)
+        return None
 
     def with_penalty(self, lam: float) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""

@@ -46,7 +46,7 @@ class ColumnSolver(BatchSolver):
         _exponentials(problem.blocks, problem.scores_at(before), columns.starts, exponentials, sums)
         epoch, option = self.kernel()
         touched = epoch(columns, order, problem.empirical, problem.lam, option, w, exponentials, sums)
-        state.passes += touched / max(problem.examples.rows.nnz * columns.outputs, 1)
+        state.passes += touched / max(columns.entries.nnz * columns.outputs, 1)
         state.updates += d
         state.evaluation = evaluate(problem, state, w)
         state.stalled = bool(np.array_equal(w, before.w))

@@ -32,7 +32,7 @@ class IIS(BatchSolver):
         mu = problem.marginals_at(now).ravel()
         sums = row_sums(problem)
         touched = _update_all(columns, mu, sums, problem.empirical, problem.lam, w)
-        state.passes += touched / max(problem.examples.rows.nnz * columns.outputs, 1)
+        state.passes += touched / max(columns.entries.nnz * columns.outputs, 1)
         state.updates += problem.dim
         state.stalled = bool(np.array_equal(w, now.w))
         state.evaluation = evaluate(problem, state, w)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fenchel._cache import njit
 from fenchel._math import REORDER
+from fenchel.curvature import Coordinates
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.solvers.pairs import Pairs
 
@@ -19,18 +20,18 @@ SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where
 
 @dataclass
 class LBFGSState(BatchState):
-    """Adds the last steps and gradient changes, and what weights are multiplied by first: None is 1."""
+    """Adds the last steps and gradient changes, and the coordinates these are in: None are the weights."""
 
     pairs: Pairs | None = None
-    scales: np.ndarray | None = None
+    coordinates: Coordinates | None = None
 
 
 @dataclass(frozen=True)
 class LBFGS(BatchSolver):
     """Quasi-Newton with `memory` pairs and a line search for the Wolfe conditions; OWL-QN with an L1 term.
 
-    Where features are badly scaled it works on weights multiplied by their `Problem.scales`: Gaussian columns
-    that differ by a factor of 100 took more than 1,000 passes without, 33 with it.
+    It works in `Problem.coordinates`: Gaussian columns that differ by a factor of 100 took more than 1,000
+    passes without, 33 with them.
     """
 
     memory: int = 10
@@ -42,7 +43,8 @@ class LBFGS(BatchSolver):
 
     def init(self, problem, start):
         begun = super().init(problem, start)
-        return LBFGSState(**vars(begun), pairs=Pairs(self.memory, problem.dim), scales=problem.scales)
+        pairs = Pairs(self.memory, problem.dim)
+        return LBFGSState(**vars(begun), pairs=pairs, coordinates=problem.coordinates)
 
     def step(self, problem, state):
         before, pairs = state.evaluation, state.pairs
@@ -57,33 +59,33 @@ class LBFGS(BatchSolver):
             state.stalled = not len(pairs)
             pairs.forget()
             return
-        pairs.remember(problem.design, *(_Scaled.of(each, state.scales) for each in (before, after)))
+        pairs.remember(problem.design, *(_Inside.of(each, state.coordinates) for each in (before, after)))
         state.evaluation = after
         state.updates += 1
 
     def _direction(self, problem, state):
         """The direction of the memory and its slope; with an L1 term only where it agrees with −gradient."""
-        now, scales = state.evaluation, state.scales
-        gradient = now.gradient if scales is None else now.gradient / scales
+        now, coordinates = state.evaluation, state.coordinates
+        gradient = now.gradient if coordinates is None else coordinates.gradient(now.gradient)
         direction, slope = state.pairs.direction(problem.design, gradient)
-        if scales is not None:
-            direction /= scales
+        if coordinates is not None:
+            direction = coordinates.direction(direction)
         if problem.l1 > 0.0:
             slope = _by_parts(problem, _align, now.gradient, direction)
         return direction, slope
 
 
-class _Scaled(NamedTuple):
-    """What the memory keeps of an evaluation, in weights multiplied by their scales."""
+class _Inside(NamedTuple):
+    """What the memory keeps of an evaluation, in its coordinates."""
 
     w: np.ndarray
     smooth: np.ndarray
 
     @classmethod
-    def of(cls, evaluation, scales):
-        if scales is None:
+    def of(cls, evaluation, coordinates):
+        if coordinates is None:
             return evaluation
-        return cls(evaluation.w * scales, evaluation.smooth / scales)
+        return cls(coordinates.inside(evaluation.w), coordinates.gradient(evaluation.smooth))
 
 
 def _search_line(problem, state, direction, slope, step):

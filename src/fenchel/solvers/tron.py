@@ -13,15 +13,29 @@ SHRINK, CUT, GROW = 0.25, 0.5, 4.0
 
 
 @dataclass
+class Inner:
+    """Conjugate gradients on ∇²P d = −∇P so far, in `Problem.coordinates`: d, −∇P − ∇²P d, where to go next."""
+
+    d: np.ndarray
+    residual: np.ndarray
+    search: np.ndarray
+    squared: float  # ‖residual‖²
+    target: float  # the norm of the residual that is enough
+    count: int = 0
+
+
+@dataclass
 class TRONState(BatchState):
-    """Adds the radius of the region in which the quadratic model is trusted."""
+    """Adds the radius of the region in which the quadratic model is trusted, and its minimum so far."""
 
     radius: float = np.inf
+    inner: Inner | None = None
 
 
 @dataclass(frozen=True)
 class TRON(BatchSolver):
-    """Minimises the quadratic model inside a ball, by Hessian-vector products (one pass each).
+    """Minimises the quadratic model inside a ball by Hessian-vector products, one to a step, in
+    `Problem.coordinates`.
 
     accuracy: conjugate gradients stop at residual ≤ accuracy · ‖∇P‖.
     """
@@ -34,17 +48,60 @@ class TRON(BatchSolver):
             raise ValueError(f"accuracy={self.accuracy!r} must be between 0 and 1")
 
     def init(self, problem, start):
-        begun = super().init(problem, start)
-        return TRONState(**vars(begun), radius=begun.evaluation.gradient_norm / max(problem.lam, 1e-300))
+        state = TRONState(**vars(super().init(problem, start)))
+        state.inner = self._begin(problem, state)
+        state.radius = np.sqrt(state.inner.squared) / max(problem.lam, 1e-300)
+        return state
 
     def step(self, problem, state):
-        before = state.evaluation
-        direction, residual = self._model_minimum(problem, state)
+        inner = state.inner or self._begin(problem, state)
+        state.inner = inner if self._go_on(problem, state, inner) else None
+        if state.inner is None:
+            self._try(problem, state, inner)
+
+    def _begin(self, problem, state):
+        gradient, inside = state.evaluation.gradient, problem.coordinates
+        residual = -(gradient if inside is None else inside.gradient(gradient))
+        squared = float(residual @ residual)
+        return Inner(
+            np.zeros_like(residual), residual, residual.copy(), squared, self.accuracy * np.sqrt(squared)
+        )
+
+    def _go_on(self, problem, state, inner) -> bool:
+        """One step of conjugate gradients; whether there is another one to be made."""
+        if inner.count >= max(10, problem.dim) or np.sqrt(inner.squared) <= inner.target:
+            return False
+        product = self._hessian_product(problem, state.evaluation, inner.search)
+        state.passes += 1.0
+        inner.count += 1
+        curvature = float(inner.search @ product)
+        if curvature <= 0.0:
+            return False
+        alpha = inner.squared / curvature
+        outside = np.linalg.norm(inner.d + alpha * inner.search) > state.radius
+        if outside:
+            alpha = to_the_border(inner.d, inner.search, state.radius)
+        inner.d += alpha * inner.search
+        inner.residual -= alpha * product
+        previous, inner.squared = inner.squared, float(inner.residual @ inner.residual)
+        inner.search = inner.residual + (inner.squared / previous) * inner.search
+        return not outside and np.sqrt(inner.squared) > inner.target
+
+    def _hessian_product(self, problem, now, direction):
+        inside = problem.coordinates
+        if inside is None:
+            return problem.hessian_product(now, direction)
+        return inside.gradient(problem.hessian_product(now, inside.direction(direction)))
+
+    def _try(self, problem, state, inner):
+        """Look at the minimum of the model; take it, or shrink the ball."""
+        before, inside = state.evaluation, problem.coordinates
+        direction = inner.d if inside is None else inside.direction(inner.d)
         slope = float(before.gradient @ direction)
-        predicted = -0.5 * (slope - float(direction @ residual))
+        predicted = -0.5 * (slope - float(inner.d @ inner.residual))
         after = evaluate(problem, state, before.w + direction)
         actual = before.value - after.value
-        length = float(np.linalg.norm(direction))
+        length = float(np.linalg.norm(inner.d))
         if abs(actual) <= 1e-14 * abs(before.value) and after.gradient_norm < before.gradient_norm:
             actual = predicted  # P is flat to rounding; the gradient shows the progress
         self._resize(state, length, slope, actual, predicted)
@@ -67,32 +124,6 @@ class TRON(BatchSolver):
             state.radius = max(SHRINK * state.radius, min(best * length, GROW * state.radius))
         else:
             state.radius = max(state.radius, min(best * length, GROW * state.radius))
-
-    def _model_minimum(self, problem, state):
-        """Conjugate gradients on ∇²P d = −∇P inside the ball; d and the residual −∇P − ∇²P d."""
-        now = state.evaluation
-        d = np.zeros_like(now.gradient)
-        residual = -now.gradient
-        search = residual.copy()
-        squared = float(residual @ residual)
-        target = self.accuracy * np.sqrt(squared)
-        for _ in range(max(10, problem.dim)):
-            if np.sqrt(squared) <= target:
-                break
-            product = problem.hessian_product(now, search)
-            state.passes += 1.0
-            curvature = float(search @ product)
-            if curvature <= 0.0:
-                break
-            alpha = squared / curvature
-            if np.linalg.norm(d + alpha * search) > state.radius:
-                alpha = to_the_border(d, search, state.radius)
-                return d + alpha * search, residual - alpha * product
-            d += alpha * search
-            residual -= alpha * product
-            previous, squared = squared, float(residual @ residual)
-            search = residual + (squared / previous) * search
-        return d, residual
 
 
 def to_the_border(d, search, radius) -> float:

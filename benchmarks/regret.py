@@ -1,0 +1,288 @@
+"""How much solver="auto" leaves to be desired: its time over that of the best solver, ours and others'.
+
+    python benchmarks/regret.py [--seconds 30] [--only 12] [--precision 1e-3] [--no-rivals] [--hinge]
+
+A grid of made-up problems: n from 200 to 200,000, d from 5 to 100,000, 2 to 100 classes, dense to 1 % of
+non-zeros, C from .01 to 100, standardised, raw, or with one huge column, with and without intercept,
+separable and not. Each is fitted by `LogisticRegression` with every solver that may be the right one, and by
+scikit-learn's and Cyanure, from the user's arrays to the model, kernels loaded. Ours stop at a proven gap of
+`--precision`; a rival is run at ever tighter tolerances until its objective is within that of the best one
+known, and the run that got there counts. A problem that a solver has not solved in --seconds counts as "-".
+"""
+
+import argparse
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+from fenchel import LinearSVC, LogisticRegression
+
+OURS = ("auto", "cd-dual", "lbfgs", "tron", "newton")
+OURS_HINGE = ("auto", "cd-dual", "sdca", "eg-gap")
+LIMIT = 4e8  # numbers of a Hessian beyond which a solver that makes one is not tried
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a problem of the grid is made from."""
+
+    n: int
+    d: int
+    classes: int
+    density: float
+    C: float
+    scales: str  # "standard", "raw" or "huge column"
+    intercept: bool
+    separable: bool
+    seed: int
+
+    def __str__(self):
+        kind = "dense" if self.density == 1.0 else f"{100 * self.density:g} %"
+        more = " separable" * self.separable + " no intercept" * (not self.intercept)
+        return f"{self.n} x {self.d} {kind}, K {self.classes}, C {self.C:g}, {self.scales}{more}"
+
+    def data(self):
+        """X, dense or CSR, and y (n,)."""
+        rng = np.random.default_rng(self.seed)
+        if self.density == 1.0:
+            X = rng.standard_normal((self.n, self.d))
+        else:
+            X = sp.random(self.n, self.d, self.density, "csr", rng=rng, data_rvs=rng.standard_normal)
+        means = rng.standard_normal((self.d, self.classes)) / np.sqrt(self.d * self.density)
+        scores = (8.0 if self.separable else 2.0) * np.asarray(X @ means)
+        if not self.separable:
+            scores += rng.gumbel(size=scores.shape)
+        y = scores.argmax(axis=1)
+        y[: self.classes] = np.arange(self.classes)  # each class occurs
+        return self._scaled(X, rng), y
+
+    def _scaled(self, X, rng):
+        if self.scales == "standard":
+            return X
+        if self.scales == "raw":  # counts of 0 to 15, far from centred
+            factors = np.exp(rng.normal(size=self.d))
+            if self.density == 1.0:
+                return np.clip(np.round(4.0 * X + 7.5), 0.0, 15.0) * factors
+            X.data = 1.0 + np.abs(np.round(3.0 * X.data))
+            return sp.csr_matrix(X.multiply(factors))
+        factors = np.ones(self.d)
+        factors[0] = 1e4
+        return X * factors if self.density == 1.0 else sp.csr_matrix(X.multiply(factors))
+
+
+def grid():
+    """At least 60 problems that a laptop can do; the same ones each time."""
+    rng = np.random.default_rng(2026)
+    sizes = [(200, 5), (200, 100), (500, 3000), (1000, 20), (2000, 500), (5000, 50), (20000, 16)]
+    sizes += [(20000, 200), (60000, 20), (200000, 30), (3000, 20000), (10000, 100000), (100000, 5000)]
+    made = []
+    for n, d in sizes:
+        for k in range(5):
+            classes = int(rng.choice([2, 2, 3, 10, 30, 100]))
+            density = float(rng.choice([1.0, 1.0, 0.1, 0.01]))
+            if n * d * density > 1.2e7:
+                density = 0.01 if d > 1000 or n * d > 1.2e8 else 0.1
+            if d < 50 and density < 1.0:
+                density = 1.0 if d < 20 else 0.1
+            while n * d * density * classes > 4e8 or d * classes > 2e6 or classes * 4 > n:
+                classes = max(2, classes // 3)
+            scales = str(rng.choice(["standard", "standard", "raw", "huge column"]))
+            C, intercept = float(rng.choice([0.01, 1.0, 100.0])), bool(rng.random() < 0.7)
+            separable = bool(rng.random() < 0.25)
+            made.append(Problem(n, d, classes, density, C, scales, intercept, separable, 100 * n + k))
+    return made
+
+
+def objective(X, y, C, coef, intercept, hinge=False):
+    """C sum of losses + 1/2 ||w||^2, in plain NumPy."""
+    scores = np.asarray(X @ coef.T) + intercept
+    if scores.shape[1] == 1:
+        margins = np.where(y > 0, 1.0, -1.0) * scores[:, 0]
+        losses = np.maximum(1.0 - margins, 0.0) if hinge else np.logaddexp(0.0, -margins)
+    elif hinge:
+        truth = scores[np.arange(y.size), y]
+        scores = scores + 1.0
+        scores[np.arange(y.size), y] -= 1.0
+        losses = scores.max(axis=1) - truth
+    else:
+        losses = logsumexp(scores, axis=1) - scores[np.arange(y.size), y]
+    penalised = np.sum(coef**2) + (np.sum(intercept**2) if hinge else 0.0)
+    return C * losses.sum() + 0.5 * penalised
+
+
+def timed(make, X, y, limit):
+    """(seconds, model) of the faster of two fits, the second only where the first is quick."""
+    best, model = np.inf, None
+    for _ in range(2):
+        model = make()
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        best = min(best, time.perf_counter() - start)
+        if best > 0.1 * limit or best > 0.5:
+            break
+    return best, model
+
+
+def ours(problem, name, X, y, options):
+    """Seconds to a proven gap, what was reached, the objective."""
+    if name == "newton" and (problem.d * max(problem.classes, 1)) ** 2 > LIMIT / 4:
+        return np.inf, None, "-"
+    kind = LinearSVC if options.hinge else LogisticRegression
+
+    def make():
+        return kind(
+            C=problem.C,
+            solver=name,
+            tol=options.precision,
+            fit_intercept=problem.intercept,
+            max_seconds=options.seconds,
+            max_iter=np.inf,
+        )
+
+    try:
+        seconds, model = timed(make, X, y, options.seconds)
+    except (ValueError, MemoryError):
+        return np.inf, None, "-"
+    value = objective(X, y, problem.C, model.coef_, model.intercept_, options.hinge)
+    done = model.certificate_.converged
+    return seconds if done else np.inf, value, getattr(model.trace_, "solver", name)
+
+
+def rivals(problem, options):
+    """name: function of a tolerance that makes the estimator."""
+    from sklearn.linear_model import LogisticRegression as Theirs
+    from sklearn.svm import LinearSVC as TheirSVC
+
+    if options.hinge:
+        multi = "crammer_singer" if problem.classes > 2 else "ovr"
+
+        def svc(tol):
+            return TheirSVC(
+                C=problem.C, loss="hinge", multi_class=multi, tol=tol, max_iter=100000, random_state=0
+            )
+
+        return {"LinearSVC": svc}
+
+    def with_solver(solver):
+        def make(tol):
+            return Theirs(
+                C=problem.C, solver=solver, tol=tol, fit_intercept=problem.intercept, max_iter=20000
+            )
+
+        return make
+
+    named = {f"sklearn {name}": with_solver(name) for name in ("lbfgs", "newton-cg")}
+    if (problem.d * (1 if problem.classes == 2 else problem.classes)) ** 2 <= LIMIT / 16:
+        named["sklearn newton-cholesky"] = with_solver("newton-cholesky")
+    if problem.classes == 2 and not problem.intercept:
+        named["sklearn liblinear"] = with_solver("liblinear")
+    named |= cyanure(problem)
+    return named
+
+
+def cyanure(problem):
+    """Cyanure, where it is installed and minimises the same: without a free intercept it does."""
+    try:
+        from cyanure.estimators import Classifier
+    except ImportError:
+        return {}
+    if problem.intercept:
+        return {}
+
+    def make(tol):
+        loss = "logistic" if problem.classes == 2 else "multiclass-logistic"
+        lam = 1.0 / (problem.C * problem.n)
+        return Classifier(
+            loss=loss, penalty="l2", lambda_1=lam, fit_intercept=False, tol=tol, max_iter=2000, verbose=False
+        )
+
+    return {"cyanure": make}
+
+
+def rival_seconds(make, X, y, problem, target, options):
+    """Seconds of the loosest tolerance whose objective is at most `target`."""
+    spent = 0.0
+    for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8):
+        try:
+            seconds, model = timed(lambda tol=tol: make(tol), X, y, options.seconds)
+        except (ValueError, np.linalg.LinAlgError):
+            return np.inf
+        coef = model.coef_.reshape(-1, X.shape[1]) if model.coef_.shape[-1] == X.shape[1] else model.coef_.T
+        intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
+        if objective(X, y, problem.C, coef, intercept, options.hinge) <= target:
+            return seconds
+        spent += seconds
+        if spent > options.seconds:
+            break
+    return np.inf
+
+
+def warm(options):
+    """Kernels of every solver, loaded before anything is timed."""
+    for classes in (2, 3):
+        for density in (1.0, 0.1):
+            small = Problem(600, 50, classes, density, 1.0, "standard", True, False, 0)
+            X, y = small.data()
+            for name in OURS_HINGE if options.hinge else OURS:
+                ours(small, name, X, y, options)
+
+
+def main():
+    options = parse()
+    warm(options)
+    print("| problem | auto took | auto s | best of ours | ratio | best rival | ratio |")
+    print("|---|---|--:|---|--:|---|--:|", flush=True)
+    own, other, lost = [], [], 0
+    for number, problem in enumerate(grid()):
+        if options.only is not None and number not in options.only:
+            continue
+        X, y = problem.data()
+        found = {name: ours(problem, name, X, y, options) for name in (OURS_HINGE if options.hinge else OURS)}
+        best = min((value for _, value, _ in found.values() if value is not None), default=np.inf)
+        target = best * (1.0 + options.precision)
+        times = (
+            {}
+            if options.no_rivals
+            else {
+                name: rival_seconds(make, X, y, problem, target, options)
+                for name, make in rivals(problem, options).items()
+            }
+        )
+        auto, _, took = found.pop("auto")
+        name = min(found, key=lambda each: found[each][0])
+        rival = min(times, key=times.get, default="none")
+        ratio, against = auto / found[name][0], auto / times.get(rival, np.inf)
+        fastest = min(found[name][0], times.get(rival, np.inf))
+        lost += not np.isfinite(auto) and np.isfinite(fastest)
+        if np.isfinite(auto):
+            own.append(max(ratio, 0.0))
+            other.append(against)
+        print(
+            f"| {number}: {problem} | {took} | {auto:.3f} | {name} {found[name][0]:.3f} | {ratio:.2f} "
+            f"| {rival} {times.get(rival, np.inf):.3f} | {against:.2f} |",
+            flush=True,
+        )
+    for words, ratios in (("our best", own), ("the best rival", other)):
+        ratios = np.array(ratios)
+        print(f"over {words}: median {np.median(ratios):.2f}, worst {ratios.max():.2f}, n = {ratios.size}")
+    print(f"not converged where another was: {lost}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--precision", type=float, default=1e-3)
+    parser.add_argument("--only", type=int, nargs="+")
+    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--hinge", action="store_true", help="LinearSVC instead of LogisticRegression")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
