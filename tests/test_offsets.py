@@ -106,6 +106,19 @@ def test_a_batch_solver_is_certified_at_each_step_only_without_a_free_offset(sol
         assert len(bound.trace) >= 0.4 * bound.certificate.passes and len(free.trace) < 0.4 * passes[-1]
 
 
+@pytest.mark.parametrize("far", [30.0, 1000.0])
+@pytest.mark.parametrize("name", FREE)
+@pytest.mark.parametrize("solver", ["newton", "tron", "lbfgs", "cd-primal", "sag", "cd-dual", "sdca", "eg"])
+def test_a_warm_start_far_off_in_the_offset_alone_recovers(solver, name, far):
+    """All marginals are 0 or 1 to rounding there, and P has no curvature in β."""
+    problem = made(name)
+    b = far * np.linspace(-1.0, 1.0, problem.design.outputs) if problem.design.matrix else far
+    result = solve(problem, solver, tol=1e-6, start=Start(np.zeros(problem.penalised), b), max_passes=2000)
+    best = solve(problem, "newton", tol=1e-13).certificate.primal
+    assert result.status is Status.CONVERGED
+    assert result.certificate.primal <= best * (1.0 + 1e-6)
+
+
 # ---- solvers of the dual
 
 
