@@ -113,9 +113,8 @@ class Dense:
         return self.X.T @ residual + self.lam * w, residual.sum()
 
     def weights(self, mu):
-        """w(μ) = (1/λ) Σ m_i A_iᵀ(y_i − μ_i), on centred features where the offset is free."""
-        X = self.X - self.mass @ self.X if self.free else self.X
-        return X.T @ (self.mass * (self.y - mu[:, 0])) / self.lam
+        """w(μ) = (1/λ) Σ m_i A_iᵀ(y_i − μ_i)."""
+        return self.X.T @ (self.mass * (self.y - mu[:, 0])) / self.lam
 
     def dual(self, mu):
         w = self.weights(mu)

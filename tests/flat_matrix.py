@@ -25,10 +25,10 @@ N = 24
 class Candidates:
     """P, D and their pieces: F (M, d) features of all candidates, y (M,) their targets, everything dense.
 
-    centre: what is subtracted of F where K offsets, one for each place in a candidate set of K, are free.
+    free: K, where K offsets, one for each place in a candidate set of K, are.
     """
 
-    def __init__(self, F, y, starts, lam, weight=None, free=0, centre=0.0, hinge=False):
+    def __init__(self, F, y, starts, lam, weight=None, free=0, hinge=False):
         self.F, self.y, self.lam, self.free, self.hinge = F, y, lam, free, hinge
         self.first, self.counts = starts[:-1], np.diff(starts)
         self.n = len(self.counts)
@@ -36,7 +36,6 @@ class Candidates:
         weight = np.ones(self.n) if weight is None else weight
         self.mass = weight / weight.sum()
         self.ones = np.tile(np.eye(free), (self.n, 1)) if free else np.zeros((len(y), 0))
-        self.centred = F - centre
 
     def scores(self, w, b=0.0):
         return self.F @ w + (self.ones @ b if self.free else 0.0)
@@ -64,7 +63,7 @@ class Candidates:
 
     def weights(self, mu):
         """w(μ) = (1/λ) Σ m_i A_iᵀ(y_i − μ_i)."""
-        return self.centred.T @ (self.mass[self.owner] * (self.y - mu)) / self.lam
+        return self.F.T @ (self.mass[self.owner] * (self.y - mu)) / self.lam
 
     def dual(self, mu):
         w = self.weights(mu)
@@ -168,9 +167,7 @@ class Case(NamedTuple):
         parts = (F, self.targets().ravel(), starts, self.lam, self.weight)
         if not self.free:
             return Candidates(*parts, hinge=hinge)
-        mass = np.full(self.n, 1.0 / self.n) if self.weight is None else self.weight / self.weight.sum()
-        centre, _ = written_out(np.tile(mass @ X, (self.n, 1)), self.labels)
-        return Candidates(*parts, free=self.labels, centre=centre)
+        return Candidates(*parts, free=self.labels)
 
     def without_zero_weights(self):
         """The same crossed problem without the rows of weight zero, which the library drops."""

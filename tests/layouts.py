@@ -66,13 +66,16 @@ def rows(problem):
     return as_csr(problem.examples.rows).toarray()
 
 
-def matrices(problem, centred=False):
-    """A_i of every example: kron(x_i, I_K), the rows of its candidates, or (x_i, 0); of x_i − x̄ if asked."""
+def matrices(problem, whole=False):
+    """A_i of every example: kron(x_i, I_K), the rows of its candidates, or (x_i, 0).
+
+    Of the penalised weights; of the whole array, with the constant feature of a free offset, if asked.
+    """
     X = rows(problem)
     if problem.examples.starts is not None:
         return [X[a:b] for a, b in pairwise(problem.examples.starts.astype(int))]
-    if centred and problem.free:
-        X = X - problem.examples.mass @ X
+    if whole and problem.free:
+        X = np.hstack([X, np.full((len(X), 1), problem.design.constant)])
     if problem.design.matrix:
         return [np.kron(x, np.eye(problem.design.outputs)) for x in X]
     return [np.vstack([x, np.zeros_like(x)]) for x in X]

@@ -7,22 +7,26 @@ import numpy as np
 from brute import kl, marginals
 
 
-def centred(dense):
-    """Features as the dual solvers see them: less their weighted mean where the offset is free."""
-    return dense.X - dense.mass @ dense.X if dense.free else dense.X
+def with_constant(dense, constant):
+    """Features as solvers see them, with a constant one where the offset is free; and the first weights."""
+    if not dense.free:
+        return dense.X, np.zeros(dense.X.shape[1])
+    ones = dense.mass @ dense.y
+    X = np.hstack([dense.X, np.full((len(dense.X), 1), constant)])
+    return X, np.append(np.zeros(dense.X.shape[1]), log(ones / (1.0 - ones)) / constant)
 
 
-def cd_dual_pass(dense, mu, offset, rng):
+def cd_dual_pass(dense, constant, mu, rng):
     """yu2011 Algorithm 5: one pass from the dual point mu, whose residuals enter w with their first update.
 
     Each sub-problem min_p  p log p + (1 − p) log(1 − p) + a/2 (p − p₀)² − s (p − p₀)  by bisection on the
-    log-odds of p. Returns w(μ) and μ.
+    log-odds of p. After the pass β moves once more by as much as it did. Returns the weights and μ.
     """
-    X, mu = centred(dense), mu.copy()
-    w = np.zeros(X.shape[1])
+    (X, first), mu = with_constant(dense, constant), mu.copy()
+    w = first.copy()
     for i in rng.permutation(len(X)):
         rate, y = dense.mass[i] / dense.lam, dense.y[i]
-        s, a, p = X[i] @ w + offset, rate * (X[i] @ X[i]), mu[i, 0]
+        s, a, p = X[i] @ w, rate * (X[i] @ X[i]), mu[i, 0]
         low, high = -800.0, 800.0
         for _ in range(200):
             odds = 0.5 * (low + high)
@@ -32,37 +36,33 @@ def cd_dual_pass(dense, mu, offset, rng):
                 low = odds
         mu[i] = marginals(0.5 * (low + high))
         w += rate * (y * mu[i, 1] - (1.0 - y) * mu[i, 0]) * X[i]
+    d = dense.X.shape[1]
+    w[d:] += w[d:] - first[d:]
     return w, mu
 
 
-def sgd_passes(dense, eta0, passes, rng):
-    """collins2008 7.1.3: w ← w − η(n m_i ∇loss_i + λ w), η = eta0/(1 + k/n); the offset is not shrunk."""
-    X, n = centred(dense), len(dense.y)
-    w, b = np.zeros(X.shape[1]), 0.0
+def penalties(dense):
+    """λ of every weight, and 0 of β."""
+    return np.append(np.full(dense.X.shape[1], dense.lam), [0.0] * dense.free)
+
+
+def sgd_passes(dense, constant, eta0, passes, rng):
+    """collins2008 7.1.3: w ← w − η(n m_i ∇loss_i + λ w), η = eta0/(1 + k/n); β is not shrunk."""
+    (X, w), n, lam = with_constant(dense, constant), len(dense.y), penalties(dense)
     for k, i in enumerate(i for _ in range(passes) for i in rng.integers(n, size=n)):
         eta, y = eta0 / (1.0 + k / n), dense.y[i]
-        s = X[i] @ w + b
+        s = X[i] @ w
         p = float(s + (1.0 - y) > y) if dense.hinge else marginals(s)[0]  # hinge: cost-augmented argmax
         slope = n * dense.mass[i] * (p - y)
-        w = (1.0 - eta * dense.lam) * w - eta * slope * X[i]
-        b -= eta * slope if dense.free else 0.0
-    return w, uncentred(dense, w, b)
+        w = (1.0 - eta * lam) * w - eta * slope * X[i]
+    return w
 
 
-def uncentred(dense, w, b):
-    """The offset for the features as they are given."""
-    return b - dense.mass @ dense.X @ w if dense.free else 0.0
-
-
-def sag_passes(dense, non_uniform, passes, rng):
+def sag_passes(dense, constant, non_uniform, passes, rng):
     """Schmidt et al. (2015): the mean of the gradients last seen, Lipschitz constants by line search."""
-    X, n, free, lam = centred(dense), len(dense.y), float(dense.free), dense.lam
-    w, b = (
-        np.zeros(X.shape[1]),
-        log(dense.mass @ dense.y / (dense.mass @ (1.0 - dense.y))) if dense.free else 0.0,
-    )
+    (X, w), n, lam = with_constant(dense, constant), len(dense.y), dense.lam
     memory, known = np.zeros(n), np.zeros(n)  # slopes ∂loss_i/∂s_i
-    reach = (X**2).sum(axis=1) + free  # how far a step along an example moves its own score
+    reach = (X**2).sum(axis=1)  # how far a step along an example moves its own score
     L = np.maximum(0.25 * n * dense.mass * reach, 1e-12)
     largest = L.max()
     for number in range(passes):
@@ -75,7 +75,7 @@ def sag_passes(dense, non_uniform, passes, rng):
                 i = int(np.searchsorted(np.cumsum(L), u * L.sum(), side="right"))
             else:
                 i = int(u * n)
-            s, y, known[i] = X[i] @ w + b, dense.y[i], 1.0
+            s, y, known[i] = X[i] @ w, dense.y[i], 1.0
             memory[i] = marginals(s)[0] - y
             L[i] = search(
                 L[i] if non_uniform else largest, s, y, memory[i], n * dense.mass[i], reach[i], n, non_uniform
@@ -86,9 +86,8 @@ def sag_passes(dense, non_uniform, passes, rng):
                 alpha = 0.5 * alpha + 0.5 / (L.mean() + lam)
             alpha = min(alpha, 0.5 / lam)
             slopes = dense.mass * memory * n / known.sum()
-            w = (1.0 - alpha * lam) * w - alpha * (X.T @ slopes)
-            b -= alpha * slopes.sum() * free
-    return w, uncentred(dense, w, b)
+            w = (1.0 - alpha * penalties(dense)) * w - alpha * (X.T @ slopes)
+    return w
 
 
 def search(L, s, y, slope, weight, reach, n, non_uniform):

@@ -39,9 +39,9 @@ def test_matrices_that_cannot_fit_are_refused_with_their_size(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["newton", "sm-q", "sm-g1"])
-@pytest.mark.parametrize("limit, threads", [(8 * 10**2, 1), (8 * 10**2 + 1, 2)])
+@pytest.mark.parametrize("limit, threads", [(8 * 11**2, 1), (8 * 11**2 + 1, 2)])
 def test_a_large_matrix_is_factorised_by_one_thread(monkeypatch, solver, limit, threads):
-    """From 2 GiB on LAPACK's threads crash; here the limit is lowered to a matrix of 10 rows."""
+    """From 2 GiB on LAPACK's threads crash; here the limit is lowered to a matrix of 11 rows."""
     seen = []
 
     def spy(matrix, **options):
@@ -63,7 +63,7 @@ def test_a_matrix_takes_no_more_memory_than_is_asked_for(density):
     """By rows in four parts, or by dense blocks; then the factorisation."""
     X = sp.random(3000, 700, density=density, format="csr", random_state=0)
     problem = problems.binary(X, np.arange(3000) % 2, fit_intercept=True)
-    now = problem.evaluate(np.zeros(700))
+    now = problem.evaluate(np.zeros(problem.dim))
     problem.marginals_at(now)
     assert (np.diff(problem.design._gram_work)[0] > 0.0) == (density < 1.0)
     blocks = 0 if density < 1.0 else 2 * 8 * 2**22  # of 32 MiB each, whatever the size of the matrix
@@ -71,4 +71,4 @@ def test_a_matrix_takes_no_more_memory_than_is_asked_for(density):
     solve_positive(problem.hessian(now), now.gradient)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak <= matrix_bytes(700) + blocks
+    assert peak <= matrix_bytes(problem.dim) + blocks

@@ -65,7 +65,7 @@ def assert_consistent(problem, state):
         products = np.inner(features, features) * problem.examples.mass[i] / problem.lam
         span = slice(int(state.points.squares[i]), int(state.points.squares[i + 1]))
         np.testing.assert_allclose(state.points.products[span], products.ravel(), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(state.v, problem.augmented_of(state.mu), atol=1e-11)
+    np.testing.assert_allclose(state.v, problem.proximal_weights(state.mu), atol=1e-11)
     for i in range(problem.n):
         first, T = int(problem.blocks.offsets[i]), int(np.diff(problem.examples.starts)[i])
         nodes = state.mu[first:][: T * problem.structure.labels].reshape(T, -1)
@@ -75,7 +75,7 @@ def assert_consistent(problem, state):
 
 def pulled(problem, i, point):
     """A_iᵀ p."""
-    v = np.zeros(problem.dim + 8)
+    v = np.zeros(problem.dim)
     base.block_add(problem.blocks, i, 1.0, point, v)
     return v
 

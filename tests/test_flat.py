@@ -34,11 +34,10 @@ def inference(blocks, i, s, mu, direction, nu, argmax, y, delta, cost, t):
 
 
 @njit
-def linear(blocks, i, v, step, delta, s, moved, u, free, gram):
+def linear(blocks, i, v, step, delta, s, moved, u, gram):
     kernels.block_scores(blocks, i, v, s)
     kernels.block_move(blocks, i, step, delta, s, moved)
     kernels.block_add(blocks, i, step, delta, u)
-    kernels.block_add_free(blocks, i, step, delta, free)
     for j in range(kernels.block_length(blocks, i)):
         kernels.block_gram_row(blocks, i, j, gram[j])
     return kernels.block_squared_norm(blocks, i, delta), kernels.block_radius(blocks, i)
@@ -272,59 +271,53 @@ def test_entropy_slopes_are_finite_at_the_border_and_ignore_what_does_not_move()
 def multiply(problem, i, v, step, delta):
     """What `linear` returns and writes, by name."""
     size = problem.blocks.size + 2
-    buffers = {"s": np.zeros(size), "moved": np.zeros(size), "u": np.zeros(v.size), "free": np.zeros(v.size)}
+    buffers = {"s": np.zeros(size), "moved": np.zeros(size), "u": np.zeros(v.size)}
     buffers["gram"] = np.zeros((size, size))
     squared, radius = linear(problem.blocks, i, v, step, delta, *buffers.values())
     return buffers | {"squared": squared, "radius": radius}
 
 
 def test_linear_kernels_against_dense_matrices(problem):
-    """Scores, their change, sums over outcomes, norms, Gram matrix; features are centred where b is free."""
+    """Scores, their change, sums over outcomes, norms, Gram matrix; a constant feature where b is free."""
     rng, step = RNG(6), 0.7
-    w = rng.normal(size=problem.dim)
+    w = rng.normal(size=problem.penalised)
     b = rng.normal(size=problem.design.outputs) if problem.free else 0.0
-    v = problem.design.augment(w, b)
-    plain, centred = matrices(problem), matrices(problem, centred=True)
-    for i, (A, C, y) in enumerate(zip(plain, centred, targets(problem), strict=True)):
+    v = problem.design.join(w, b)
+    plain, whole = matrices(problem), matrices(problem, whole=True)
+    for i, (A, C, y) in enumerate(zip(plain, whole, targets(problem), strict=True)):
         m, delta = len(y), rng.normal(size=len(y))
         found = multiply(problem, i, v, step, delta)
         s = A @ w + (offsets(problem, b) if problem.free else 0.0)
         np.testing.assert_allclose(found["s"][:m], s, atol=1e-13)
-        change = step * (C @ (C.T @ delta) + (delta if problem.free else 0.0))
-        np.testing.assert_allclose(found["moved"][:m], s + change, atol=1e-13)
-        np.testing.assert_allclose(problem.design.weights(found["u"])[0], step * C.T @ delta, atol=1e-14)
+        np.testing.assert_allclose(C @ v, s, atol=1e-13)
+        np.testing.assert_allclose(found["moved"][:m], s + step * C @ (C.T @ delta), atol=1e-13)
+        np.testing.assert_allclose(found["u"], step * C.T @ delta, atol=1e-14)
         assert found["squared"] == pytest.approx(np.sum((C.T @ delta) ** 2), rel=1e-12, abs=1e-14)
         np.testing.assert_allclose(found["gram"][:m, :m], C @ C.T, atol=1e-14)
         expected = max(np.sum((C[t] - f) ** 2) for t in np.flatnonzero(y) for f in C)
         assert found["radius"] == pytest.approx(expected, rel=1e-12, abs=1e-14)
-        added = np.zeros(v.size)
-        added[problem.dim : problem.dim + problem.blocks.n_free] = step * delta[: problem.blocks.n_free]
-        np.testing.assert_array_equal(found["free"], added)
         for name in ("s", "moved", "gram"):
             assert not found[name][m:].any(), f"{name} is written beyond the block"
 
 
-def test_an_augmented_vector_is_kept_up_by_additions(problem):
-    """After many steps it holds the sum of A_iᵀ δ, scores agree with it, and so does its norm."""
+def test_weights_are_kept_up_by_additions(problem):
+    """After many steps they are the sum of A_iᵀ δ, β included, and scores agree with them."""
     rng = RNG(7)
-    v, w, b = problem.design.augment(np.zeros(problem.dim)), 0.0, 0.0
-    centred = matrices(problem, centred=True)
+    v, expected, whole = np.zeros(problem.dim), 0.0, matrices(problem, whole=True)
     for _ in range(30):
         i = rng.integers(N)
-        delta = rng.normal(size=len(centred[i]))
+        delta = rng.normal(size=len(whole[i]))
         add(problem.blocks, i, 0.3, delta, v)
-        w, b = w + 0.3 * centred[i].T @ delta, b + 0.3 * delta if problem.free else 0.0
-    np.testing.assert_allclose(problem.design.weights(v)[0], w, atol=1e-13)
-    assert problem.design.squared_norm(v) == pytest.approx(w @ w, rel=1e-12)
-    for i, C in enumerate(centred):
+        expected = expected + 0.3 * whole[i].T @ delta
+    np.testing.assert_allclose(v, expected, atol=1e-13)
+    for i, C in enumerate(whole):
         s = multiply(problem, i, v, 0.0, np.zeros(len(C)))["s"]
-        np.testing.assert_allclose(s[: len(C)], C @ w + b, atol=1e-12)
+        np.testing.assert_allclose(s[: len(C)], C @ expected, atol=1e-12)
 
 
 @njit
 def add(blocks, i, step, delta, v):
     kernels.block_add(blocks, i, step, delta, v)
-    kernels.block_add_free(blocks, i, step, delta, v)
 
 
 @njit
@@ -337,7 +330,7 @@ def test_catching_up_pays_the_postponed_part_of_the_examples_weights_only(proble
         v = np.arange(float(problem.dim))
         g, seen = np.linspace(1.0, 2.0, problem.dim), np.zeros(problem.dim, dtype=np.int64)
         catch_up(problem.blocks, i, 2, np.array([0.0, 0.5, 2.0]), g, seen, v)
-        mine = A.any(axis=0)
+        mine = np.append(A.any(axis=0), np.zeros(problem.dim - problem.penalised, bool))
         np.testing.assert_allclose(v, np.arange(problem.dim) - 2.0 * g * mine)
         np.testing.assert_array_equal(seen, 2 * mine)
 
@@ -371,9 +364,9 @@ def both_ways(kernel, arguments, shapes):
 
 def test_compiled_kernels_equal_their_python_functions(problem):
     rng = RNG(9)
-    v, m = problem.design.augment(rng.normal(size=problem.dim)), problem.blocks.size
+    v, m = rng.normal(size=problem.dim), problem.blocks.size
     for i, y in enumerate(targets(problem)):
         s, delta = rng.normal(size=(2, len(y)))
-        both_ways(linear, (problem.blocks, i, v, 0.7, delta), (m, m, v.size, v.size, (m, m)))
+        both_ways(linear, (problem.blocks, i, v, 0.7, delta), (m, m, v.size, (m, m)))
         mu = rng.dirichlet(np.ones(len(y)))
         both_ways(inference, (problem.blocks, i, s, mu, delta), 6 * (m,))

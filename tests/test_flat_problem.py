@@ -32,9 +32,7 @@ def primal(problem, w, b=0.0):
 
 def weights_of(problem, mu):
     """w(μ) = (1/λ) Σ m_i A_iᵀ (y_i − μ_i)."""
-    parts = zip(
-        problem.examples.mass, matrices(problem, True), targets(problem), split(problem, mu), strict=True
-    )
+    parts = zip(problem.examples.mass, matrices(problem), targets(problem), split(problem, mu), strict=True)
     return sum(m * A.T @ (y - mu_i) for m, A, y, mu_i in parts) / problem.lam
 
 
@@ -62,10 +60,10 @@ def differences(function, w, step=1e-5):
 
 
 def test_value_and_offset_against_the_formula(problem):
-    w = RNG(0).normal(size=problem.dim)
+    w = RNG(0).normal(size=problem.penalised)
     value, b = problem.value_at(w)
     assert value == pytest.approx(primal(problem, w, b), rel=1e-13)
-    assert problem.evaluate(w).value == pytest.approx(value, rel=1e-14)
+    assert problem.evaluate(problem.design.join(w, b)).value == pytest.approx(value, rel=1e-14)
     if not problem.free:
         assert np.all(b == 0.0)
         return
@@ -77,11 +75,16 @@ def test_value_and_offset_against_the_formula(problem):
 
 
 def test_gradient_against_central_differences(problem):
-    w = RNG(2).normal(size=problem.dim)
-    now = problem.evaluate(w)
-    np.testing.assert_allclose(now.gradient, differences(lambda u: problem.value_at(u)[0], w), atol=1e-9)
-    fixed = differences(lambda u: primal(problem, u, now.b), w)
-    np.testing.assert_allclose(now.gradient, fixed, atol=1e-9)
+    """Of P in all weights, β included; at the best offset, of the least P over offsets too."""
+    v = RNG(2).normal(size=problem.dim)
+    gradient, split = problem.evaluate(v).gradient, problem.design.split
+    np.testing.assert_allclose(gradient, differences(lambda u: problem.evaluate(u).value, v), atol=1e-9)
+    np.testing.assert_allclose(gradient, differences(lambda u: primal(problem, *split(u)), v), atol=1e-9)
+    w = v[: problem.penalised]
+    best = problem.evaluate(problem.design.join(w, problem.value_at(w)[1])).gradient
+    slopes = differences(lambda u: problem.value_at(u)[0], w)
+    np.testing.assert_allclose(best[: problem.penalised], slopes, atol=1e-9)
+    np.testing.assert_allclose(best[problem.penalised :], 0.0, atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e5])
@@ -97,28 +100,33 @@ def test_gradient_at_scores_of_a_thousand(name, scale):
 
 
 def test_scores_and_marginals_there(problem):
-    w = RNG(4).normal(size=problem.dim)
-    now = problem.evaluate(w)
+    v = RNG(4).normal(size=problem.dim)
+    now = problem.evaluate(v)
     mu, s = problem.marginals_at(now), problem.scores_at(now)
     assert problem.marginals_at(now) is mu and problem.scores_at(now) is s
-    expected = [brute.marginals(s_i) for s_i in scores(problem, w, now.b)]
+    expected = [brute.marginals(s_i) for s_i in scores(problem, *problem.design.split(v))]
     for found, wanted in zip(split(problem, mu), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
     np.testing.assert_array_equal(problem.marginals(s), mu)
 
 
 def test_hessian_and_its_products_against_differences_of_the_gradient(problem):
-    w, direction = RNG(5).normal(size=(2, problem.dim))
-    now = problem.evaluate(w)
-    expected = differences(lambda u: problem.evaluate(u).gradient, w)
+    """Free offsets of all labels moved together change nothing: there alone ∇²P is made regular."""
+    v, direction = RNG(5).normal(size=(2, problem.dim))
+    now = problem.evaluate(v)
+    expected = differences(lambda u: problem.evaluate(u).gradient, v)
     matrix = problem.hessian(now)
-    np.testing.assert_allclose(matrix, expected, atol=1e-8)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-15)
+    if problem.free and problem.design.matrix:
+        own = matrix[problem.penalised :, problem.penalised :]
+        own -= own.sum() / own.size
+        assert np.linalg.matrix_rank(problem.hessian(now)) == problem.dim - (problem.design.outputs == 1)
+    np.testing.assert_allclose(matrix, expected, atol=1e-8)
     np.testing.assert_allclose(problem.hessian_product(now, direction), matrix @ direction, atol=1e-13)
 
 
 def test_empirical_features_against_the_formula(problem):
-    parts = zip(problem.examples.mass, matrices(problem), targets(problem), strict=True)
+    parts = zip(problem.examples.mass, matrices(problem, True), targets(problem), strict=True)
     np.testing.assert_allclose(problem.empirical, sum(m * A.T @ y for m, A, y in parts), atol=1e-15)
 
 
@@ -145,8 +153,8 @@ def test_weak_duality_and_two_gaps_that_agree(problem, seed):
     rng = RNG(seed)
     mu = random_mu(problem, rng)
     point = problem.dual_point(mu)
-    moved = problem.tilt(mu)[1] if problem.free else mu
-    assert problem.value_at(rng.normal(size=problem.dim))[0] >= dual(problem, moved)
+    moved = problem.tilt(mu) if problem.free else mu
+    assert problem.value_at(rng.normal(size=problem.penalised))[0] >= dual(problem, moved)
     np.testing.assert_allclose(point.w, weights_of(problem, moved), atol=1e-12)
     assert point.primal == pytest.approx(primal(problem, point.w, point.b), rel=1e-12)
     assert point.gap == pytest.approx(point.primal - dual(problem, moved), rel=1e-9, abs=1e-13)
@@ -155,8 +163,9 @@ def test_weak_duality_and_two_gaps_that_agree(problem, seed):
 
 def test_primal_gap_computed_two_ways_agrees(problem):
     """‖∇P‖²/(2λ) = P(w) − D(marginals at w)."""
-    w = RNG(6).normal(size=problem.dim)
-    point = problem.primal_point(w)
+    v = RNG(6).normal(size=problem.dim)
+    point, w = problem.primal_point(v), v[: problem.penalised]
+    np.testing.assert_array_equal(point.w, w)
     mu = joined(problem, [np.array(brute.marginals(s)) for s in scores(problem, w, point.b)])
     assert point.gap == pytest.approx(primal(problem, w, point.b) - dual(problem, mu), rel=1e-9)
 
@@ -188,33 +197,36 @@ def test_near_the_target_is_a_mixture_with_the_uniform_distribution(problem):
 def test_tilting_makes_mu_feasible_and_keeps_a_feasible_one(name):
     problem = made(name)
     mu = random_mu(problem, RNG(7))
-    delta, tilted = problem.tilt(mu)
+    tilted = problem.tilt(mu)
     np.testing.assert_allclose(unbalance(problem, tilted), 0.0, atol=1e-14)
-    odds = mu * np.exp(delta)
+    odds = mu * (tilted[0] / mu[0])  # one e^δ for all examples
     np.testing.assert_allclose(tilted, odds / odds.sum(axis=1, keepdims=True), rtol=1e-12)
-    again, same = problem.tilt(tilted)
-    assert np.abs(again).max() <= 1e-12
-    np.testing.assert_allclose(same, tilted, rtol=1e-11)
+    np.testing.assert_allclose(problem.tilt(tilted), tilted, rtol=1e-11)
 
 
 def test_tilting_the_border_gives_a_feasible_point_too():
     X, y = np.ones((20, 1)), np.arange(20) % 3
     problem = problems.flat(X, y, fit_intercept=True, merge=False)
-    _, border = problem.tilt(np.eye(3)[y])
+    border = problem.tilt(np.eye(3)[y])
     assert np.isfinite(border).all()
     np.testing.assert_allclose(unbalance(problem, border), 0.0, atol=1e-14)
 
 
-# ---- the augmented vector, another λ, threads
+# ---- the weights and β, another λ, threads
 
 
-def test_augmented_vectors_round_trip(problem):
-    w = RNG(8).normal(size=problem.dim)
-    b = RNG(9).normal(size=problem.design.outputs) if problem.free else np.zeros(problem.design.outputs)
-    found, offset = problem.design.weights(problem.design.augment(w, b))
-    np.testing.assert_allclose(found, w, atol=1e-14)
-    np.testing.assert_allclose(offset, b if problem.design.matrix else b[0], atol=1e-14)
-    assert problem.design.squared_norm(problem.design.augment(w, b)) == pytest.approx(w @ w, rel=1e-13)
+def test_weights_and_offsets_joined_and_split_again(problem):
+    """Offsets of labels come back with mean zero: what they have in common changes no marginal."""
+    w, outputs = RNG(8).normal(size=problem.penalised), problem.design.outputs
+    b = RNG(9).normal(size=outputs) if problem.free else np.zeros(outputs)
+    v = problem.design.join(w, b)
+    assert v.shape == (problem.dim,) == (problem.penalised + outputs * problem.free,)
+    found, offset = problem.design.split(v)
+    np.testing.assert_array_equal(found, w)
+    assert np.shape(offset) == ((outputs,) if problem.free and problem.design.matrix else ())
+    np.testing.assert_allclose(offset, b - b.mean() if problem.design.matrix else b[0], atol=1e-14)
+    alike = problem.marginals(problem.scores(problem.design.join(found, offset)))
+    np.testing.assert_allclose(alike, problem.marginals(problem.scores(v)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -253,7 +265,8 @@ def test_the_number_of_threads_changes_no_bit(name):
     mu = random_mu(one, RNG(14))
     for other in (two, three):
         now, then = one.evaluate(w), other.evaluate(w)
-        assert now.value == then.value and np.all(now.b == then.b)
+        assert now.value == then.value
+        np.testing.assert_array_equal(one.primal_point(w).b, other.primal_point(w).b)
         np.testing.assert_array_equal(now.gradient, then.gradient)
         products = [p.hessian_product(e, direction) for p, e in ((one, now), (other, then))]
         np.testing.assert_array_equal(*products)
@@ -282,7 +295,7 @@ def of_labels(y, labels, mass):
 
 
 def check_offset(shift, spread, rare, labels=4):
-    """Σ m_i (y_i − softmax(s_i + b)) = 0 and mean(b) = 0, from any start."""
+    """Σ m_i (y_i − softmax(s_i + b)) = 0 and mean(b) = 0, wherever the scores of a label are moved to."""
     rng = RNG(0)
     s = spread * rng.normal(size=(50, labels))
     s[:, 0] += shift
@@ -290,11 +303,12 @@ def check_offset(shift, spread, rare, labels=4):
     problem = of_labels(y, labels, np.where(y == 1, rare, 1.0))
     away = np.zeros(labels)
     away[0] = -shift
-    for start in (0.0, away, 20.0 * rng.normal(size=labels)):
-        b = problem.structure.offset(problem.blocks, s, start)
+    for more in (0.0, away, 20.0 * rng.normal(size=labels)):
+        b = problem.structure.offset(problem.blocks, s + more, problem._each_part)
         # The best b is known to an ulp of its size, and the balance no better than that.
         rounding = 4.0 * np.spacing(np.abs(b).max() + abs(shift))
-        np.testing.assert_allclose(unbalance(problem, problem.marginals(s + b)), 0.0, atol=1e-14 + rounding)
+        mu = problem.marginals(s + more + b)
+        np.testing.assert_allclose(unbalance(problem, mu), 0.0, atol=1e-14 + rounding)
         assert abs(b.mean()) <= rounding
 
 
@@ -325,20 +339,10 @@ def test_the_offset_of_two_labels_is_that_of_two_classes():
     rng = RNG(15)
     s, y = rng.normal(size=40), (rng.uniform(size=40) < 0.3).astype(int)
     two = of_labels(y, 2, None)
-    b = two.structure.offset(two.blocks, np.column_stack([np.zeros(40), s]))
+    b = two.structure.offset(two.blocks, np.column_stack([np.zeros(40), s]), two._each_part)
     classes = problems.binary(np.zeros((40, 1)), y, fit_intercept=True)
-    assert b[1] - b[0] == pytest.approx(classes.structure.offset(classes.blocks, s), rel=1e-13)
-
-
-def test_levelled_scores_change_no_share_of_a_label():
-    """What `level` leaves is what free offsets cannot take up: Σ m_i (diag μ − μ μᵀ) s = 0."""
-    problem = made("crossed-5-free")
-    mu, s = random_mu(problem, RNG(16)), RNG(17).normal(size=problem.shape)
-    before = s.copy()
-    problem.structure.level(problem.blocks, mu, s)
-    np.testing.assert_allclose(before - s, np.tile((before - s)[0], (len(s), 1)), atol=1e-13)
-    changes = sum(m * brute.covariance(p) @ t for m, p, t in zip(problem.examples.mass, mu, s, strict=True))
-    np.testing.assert_allclose(changes, 0.0, atol=1e-14)
+    expected = classes.structure.offset(classes.blocks, s, classes._each_part)
+    assert b[1] - b[0] == pytest.approx(expected, rel=1e-13)
 
 
 # ---- layouts of the same problem

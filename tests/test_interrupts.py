@@ -53,9 +53,10 @@ def chain(loss):
     return problems.chain(X, y, np.array([0, 3, 5, 9, 14]), C=5.0, loss=loss)
 
 
-def flat(loss):
+def flat(loss, free=False):
     rng = np.random.default_rng(0)
-    return problems.flat(rng.normal(size=(12, 3)), rng.integers(0, 3, 12), C=5.0, loss=loss)
+    X, y = rng.normal(size=(12, 3)), rng.integers(0, 3, 12)
+    return problems.flat(X, y, C=5.0, loss=loss, fit_intercept=free)
 
 
 CASES = [
@@ -77,7 +78,19 @@ CASES = [
 @pytest.mark.parametrize("make", [chain, flat], ids=["chain", "flat"])
 @pytest.mark.parametrize("loss, solver", CASES, ids=lambda case: str(case).split("(")[0])
 def test_an_interrupt_anywhere_returns_a_true_certificate(make, loss, solver):
-    problem = make(loss)
+    check_interrupts(make(loss), solver)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [*(solver for loss, solver in CASES if loss == "log"), solvers.CDDual(), solvers.CDDual("newton")],
+    ids=lambda case: str(case).split("(")[0],
+)
+def test_an_interrupt_anywhere_with_free_offsets_returns_a_true_certificate(solver):
+    check_interrupts(flat("log", free=True), solver)
+
+
+def check_interrupts(problem, solver):
     whole = solve(problem, solver, tol=1e-7, max_passes=300)
     for k in [*range(1, 60), *range(60, 600, 23)]:
         with InterruptAt(k) as trap:

@@ -40,7 +40,7 @@ def differences(function, w, step=1e-5):
 
 def feasible(case, mu):
     """μ moved to where the free offset's constraint holds."""
-    return case.problem().tilt(mu)[1] if case.free else mu
+    return case.problem().tilt(mu) if case.free else mu
 
 
 def random_mu(n, seed):
@@ -50,7 +50,7 @@ def random_mu(n, seed):
 
 def test_value_and_offset_against_the_formula(case):
     problem, dense = case.problem(), case.dense()
-    w = RNG(2).normal(size=problem.dim)
+    w = RNG(2).normal(size=problem.penalised)
     value, b = problem.value_at(w)
     assert value == pytest.approx(dense.primal(w, b), rel=1e-13)
     given = 0.7 * case.free
@@ -64,12 +64,24 @@ def test_value_and_offset_against_the_formula(case):
 
 def test_gradient_against_the_formula_and_central_differences(case):
     problem, dense = case.problem(), case.dense()
-    w = RNG(3).normal(size=problem.dim)
-    now = problem.evaluate(w)
-    assert now.value == pytest.approx(dense.primal(w, now.b), rel=1e-13)
-    np.testing.assert_allclose(now.gradient, dense.gradient(w, now.b)[0], atol=1e-14)
-    np.testing.assert_allclose(now.gradient, differences(lambda u: problem.value_at(u)[0], w), atol=1e-9)
+    v = RNG(3).normal(size=problem.dim)
+    w, b = problem.design.split(v)
+    now = problem.evaluate(v)
+    assert now.value == pytest.approx(dense.primal(w, b), rel=1e-13)
+    gradient, slope = dense.gradient(w, b)
+    expected = np.append(gradient, [problem.design.constant * slope] * case.free)
+    np.testing.assert_allclose(now.gradient, expected, atol=1e-14)
+    np.testing.assert_allclose(now.gradient, differences(lambda u: problem.evaluate(u).value, v), atol=1e-9)
     assert now.gradient_norm == pytest.approx(np.linalg.norm(now.gradient))
+
+
+def test_gradient_at_the_best_offset_is_that_of_the_least_value_over_offsets(case):
+    problem = case.problem()
+    w = RNG(3).normal(size=problem.penalised)
+    gradient = problem.evaluate(problem.design.join(w, problem.value_at(w)[1])).gradient
+    np.testing.assert_allclose(gradient[problem.penalised :], 0.0, atol=1e-14)
+    slopes = differences(lambda u: problem.value_at(u)[0], w)
+    np.testing.assert_allclose(gradient[: problem.penalised], slopes, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e5])
@@ -98,18 +110,25 @@ def test_quadratic_equals_the_dense_formula_and_the_hessian_product(case):
     now = problem.evaluate(RNG(6).normal(size=problem.dim))
     mu = problem.marginals_at(now)
     weights = problem.examples.mass * mu[:, 0] * mu[:, 1]
-    X = dense.X - (weights @ dense.X / weights.sum() if case.free else 0.0)
+    X = with_constant(problem, dense)
+    penalty = np.diag([case.lam] * problem.penalised + [0.0] * case.free)
     matrix = problem.quadratic(weights)
-    np.testing.assert_allclose(matrix, (X.T * weights) @ X + case.lam * np.eye(problem.dim), atol=1e-14)
+    np.testing.assert_allclose(matrix, (X.T * weights) @ X + penalty, atol=1e-14)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-16)
     np.testing.assert_array_equal(problem.hessian(now), matrix)
     direction = RNG(7).normal(size=problem.dim)
     np.testing.assert_allclose(matrix @ direction, problem.hessian_product(now, direction), atol=1e-13)
 
 
+def with_constant(problem, dense):
+    """The features as solvers see them: with the constant one of a free offset."""
+    return np.hstack([dense.X, np.full((48, 1), problem.design.constant)]) if problem.free else dense.X
+
+
 def test_empirical_features(case):
-    dense = case.dense()
-    np.testing.assert_allclose(case.problem().empirical, dense.X.T @ (dense.mass * dense.y), atol=1e-15)
+    problem, dense = case.problem(), case.dense()
+    expected = with_constant(problem, dense).T @ (dense.mass * dense.y)
+    np.testing.assert_allclose(problem.empirical, expected, atol=1e-15)
 
 
 # ---- the dual
@@ -158,8 +177,8 @@ def test_dual_point_is_feasible_and_its_gap_agrees_with_the_difference(case, see
 def test_primal_point_gap_computed_two_ways_agrees(case):
     """‖∇P‖²/(2λ) = P(w) − D(marginals at w)."""
     problem, dense = case.problem(), case.dense()
-    w = RNG(8).normal(size=problem.dim)
-    point = problem.primal_point(w)
+    w = RNG(8).normal(size=problem.penalised)
+    point = problem.primal_point(problem.design.join(w, 0.3))
     mu = problem.marginals(dense.X @ w + point.b)
     assert point.gap == pytest.approx(dense.primal(w, point.b) - dense.dual(mu), rel=1e-9)
     assert point.dual == pytest.approx(dense.dual(mu), rel=1e-9, abs=1e-12)
@@ -188,29 +207,30 @@ def test_hinge_dual_against_the_formula(seed):
     assert problem.value_at(w)[0] == pytest.approx(dense.primal(w), rel=1e-13)
 
 
-# ---- the augmented vector
+# ---- the weights and β
 
 
-def test_augmented_vectors_round_trip(case):
+def test_weights_and_offset_joined_and_split_again(case):
     problem = case.problem()
-    w, b = RNG(10).normal(size=problem.dim), 0.4 if case.free else 0.0
-    found, offset = problem.design.weights(problem.design.augment(w, b))
-    np.testing.assert_allclose(found, w, atol=1e-14)
+    w, b = RNG(10).normal(size=problem.penalised), 0.4 if case.free else 0.0
+    v = problem.design.join(w, b)
+    assert v.shape == (problem.dim,) == (problem.penalised + case.free,)
+    found, offset = problem.design.split(v)
+    np.testing.assert_array_equal(found, w)
     assert offset == pytest.approx(b, abs=1e-14)
 
 
-def test_augmented_of_mu_holds_the_centred_weights(case):
-    """For any μ the weights are those of centred features; for a feasible one they are w(μ)."""
+def test_proximal_weights_hold_those_of_mu_and_what_its_residuals_add_to_the_centre(case):
+    """For any μ, β is β₀ + σ/λ Σ m_i (y_i − μ_i); for a feasible one the centre itself."""
     problem, dense = case.problem(), case.dense()
     mu = random_mu(48, 11)
-    centred = dense.X - (dense.mass @ dense.X if case.free else 0.0)
-    v = problem.augmented_of(mu, 0.0)
-    w = centred.T @ (dense.mass * (dense.y - mu[:, 0])) / case.lam
-    np.testing.assert_allclose(problem.design.weights(v)[0], w, atol=1e-12)
-    assert v[-1] == pytest.approx(problem.design.centre @ v[: problem.dim])
-    mu = feasible(case, mu)
-    v = problem.augmented_of(mu, 0.0)
-    np.testing.assert_allclose(problem.design.weights(v)[0], problem.weights_of(mu), atol=1e-12)
+    v = problem.proximal_weights(mu, 0.7)
+    expected = with_constant(problem, dense).T @ (dense.mass * (dense.y - mu[:, 0])) / case.lam
+    expected[problem.penalised :] += 0.7
+    np.testing.assert_allclose(v, expected, atol=1e-12)
+    np.testing.assert_array_equal(v[: problem.penalised], problem.weights_of(mu))
+    v = problem.proximal_weights(feasible(case, mu), 0.7)
+    np.testing.assert_allclose(v[problem.penalised :], 0.7, atol=1e-12)
 
 
 # ---- problems from arrays

@@ -385,7 +385,7 @@ def test_the_weights_kept_up_incrementally_are_those_of_the_dual_variables(solve
     state = method.init(problem, None)
     for _ in range(30):
         method.step(problem, state)
-    w, _ = problem.design.weights(state.v)
+    w = state.v
     anew = dense.weights(state.mu)
     np.testing.assert_allclose(w, anew, rtol=0.0, atol=1e-10 * max(np.abs(anew).max(), 1e-12))
     point = problem.dual_point(state.mu)
@@ -403,7 +403,7 @@ def test_the_dual_of_a_free_offset_is_that_of_a_feasible_point(solver):
     for _ in range(30):
         method.step(problem, state)
     point = method.point(problem, state)
-    _, mu = problem.tilt(state.mu)
+    mu = problem.tilt(state.mu)
     assert abs(dense.mass @ (dense.y - mu[:, 0])) <= 1e-14
     assert point.dual == pytest.approx(dense.dual(mu), rel=1e-10)
     assert point.primal == pytest.approx(dense.primal(point.w, point.b), rel=1e-12)
@@ -516,10 +516,10 @@ def test_a_pass_of_cd_dual_is_that_of_its_naive_twin(name, free):
         method = solvers.CDDual(subproblem=subproblem, seed=3)
         state = method.init(problem, None)
         state.inner = 1e-14
-        first, offset = state.mu.copy(), state.v[problem.dim]
+        first, rng = state.mu.copy(), np.random.default_rng(3)
         method.step(problem, state)
-        w, mu = naive.cd_dual_pass(dense, first, offset, np.random.default_rng(3))
-        np.testing.assert_allclose(problem.design.weights(state.v)[0], w, rtol=1e-9, atol=1e-11)
+        w, mu = naive.cd_dual_pass(dense, problem.design.constant, first, rng)
+        np.testing.assert_allclose(state.v, w, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(state.mu, mu, rtol=0.0, atol=1e-11)
 
 
@@ -534,10 +534,8 @@ def test_two_passes_of_sgd_are_those_of_its_naive_twin(name, free, hinge):
     state = method.init(problem, None)
     for _ in range(2):
         method.step(problem, state)
-    w, b = naive.sgd_passes(dense, 0.1, 2, np.random.default_rng(5))
-    found, offset = problem.design.weights(state.v)
-    np.testing.assert_allclose(found, w, rtol=1e-9, atol=1e-12)
-    assert offset == pytest.approx(b, rel=1e-9, abs=1e-12)
+    w = naive.sgd_passes(dense, problem.design.constant, 0.1, 2, np.random.default_rng(5))
+    np.testing.assert_allclose(state.v, w, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "lipschitz"])
@@ -549,10 +547,9 @@ def test_three_passes_of_sag_are_those_of_its_naive_twin(name, free, sampling):
     state = method.init(problem, None)
     for _ in range(3):
         method.step(problem, state)
-    w, b = naive.sag_passes(dense, sampling == "lipschitz", 3, np.random.default_rng(9))
-    found, offset = problem.design.weights(state.v)
-    np.testing.assert_allclose(found, w, rtol=1e-8, atol=1e-11)
-    assert offset == pytest.approx(b, rel=1e-8, abs=1e-11)
+    rng = np.random.default_rng(9)
+    w = naive.sag_passes(dense, problem.design.constant, sampling == "lipschitz", 3, rng)
+    np.testing.assert_allclose(state.v, w, rtol=1e-8, atol=1e-11)
 
 
 def with_weighted_rows(case, free, hinge=False):

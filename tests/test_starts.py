@@ -88,7 +88,7 @@ class Shuffling(BatchSolver):
 
     def step(self, problem, state):
         now = state.evaluation
-        state.evaluation = evaluate(problem, state, now.w - 0.1 * now.gradient, now.b)
+        state.evaluation = evaluate(problem, state, now.w - 0.1 * now.gradient)
         self.made.append(state.passes)
 
 
@@ -148,7 +148,9 @@ def test_no_model_is_worse_than_no_weights(solver):
         for free in (False, True):
             problem = problems.binary(X, rng.integers(0, 2, 40), C=100.0, loss=loss, fit_intercept=free)
             result = solve(problem, solver, max_passes=1)
-            assert result.certificate.primal <= problem.value_at(np.zeros(problem.dim))[0] * (1.0 + 1e-12)
+            assert result.certificate.primal <= problem.value_at(np.zeros(problem.penalised))[0] * (
+                1.0 + 1e-12
+            )
             assert problem.value_at(result.w)[0] == pytest.approx(result.certificate.primal, rel=1e-9)
 
 
@@ -174,7 +176,7 @@ def test_the_objective_without_weights_is_known_without_a_pass(loss):
         problems.chain(X, y, starts, loss=loss, banned=never_seen(y, starts)),
     ]
     for problem in made:
-        expected = problem.value_at(np.zeros(problem.dim))[0]
+        expected = problem.value_at(np.zeros(problem.penalised))[0]
         assert problem.value_at_zero == pytest.approx(expected, rel=1e-13)
 
 

@@ -133,11 +133,10 @@ def check_offset(shift, spread, rare):
     y = (rng.uniform(size=50) < 0.5).astype(float)
     mass = np.where(y == 1.0, rare, 1.0)
     problem = of_targets(y, mass=mass / mass.sum(), free=True)
-    for start in (0.0, -shift, 20.0):
-        b = problem.structure.offset(problem.blocks, scores, start)
-        assert b == problem.offset(scores, start)
+    for moved in (scores, scores - shift, scores + 20.0):
+        b = problem.structure.offset(problem.blocks, moved, problem._each_part)
         # The best b is known to an ulp of its size, and the balance no better than that.
-        assert abs(balance(problem, scores, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
+        assert abs(balance(problem, moved, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 100.0])
@@ -163,21 +162,21 @@ def test_tilting_makes_mu_feasible_and_keeps_a_feasible_one():
     p = rng.uniform(size=20)
     mu, y, mass = np.column_stack([p, 1.0 - p]), (rng.uniform(size=20) < 0.3).astype(float), np.full(20, 0.05)
     problem = of_targets(y, mass=mass, free=True)
-    delta, tilted = problem.tilt(mu)
+    tilted = problem.tilt(mu)
     assert abs(mass @ (y - tilted[:, 0])) <= 1e-14
-    np.testing.assert_allclose(tilted[:, 0] / tilted[:, 1], np.exp(delta) * mu[:, 0] / mu[:, 1])
-    again, same = problem.tilt(tilted)
-    assert abs(again) <= 1e-12
-    np.testing.assert_allclose(same, tilted, rtol=1e-11)
-    _, border = problem.tilt(problem.near_target(0.0))
+    odds, before = (pair[:, 0] / pair[:, 1] for pair in (tilted, mu))
+    np.testing.assert_allclose(odds / before, odds[0] / before[0], rtol=1e-12)  # one e^δ for all examples
+    np.testing.assert_allclose(problem.tilt(tilted), tilted, rtol=1e-11)
+    border = problem.tilt(problem.near_target(0.0))
     assert np.isfinite(border).all() and abs(mass @ (y - border[:, 0])) <= 1e-14
 
 
 def test_without_a_free_offset_nothing_is_tilted():
+    """The bound is that of μ itself, which does not balance."""
     mu = np.column_stack([[0.2, 0.9], [0.8, 0.1]])
-    delta, same = of_targets([0.0, 1.0]).tilt(mu)
-    assert delta == 0.0
-    np.testing.assert_allclose(same, mu, rtol=1e-14)
+    problem = problems.binary(np.eye(2), [0.0, 1.0], lam=0.5)
+    assert problem.dual_point(mu).dual == pytest.approx(problem.dual(mu), rel=1e-14)
+    assert abs(problem.examples.mass @ (problem.examples.y - mu[:, 0])) > 0.01
 
 
 def test_near_the_target_is_a_mixture_with_the_uniform_distribution():
@@ -197,7 +196,7 @@ def problem(request):
 
 
 @njit
-def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u, free):
+def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u):
     kernels.block_scores(blocks, i, v, s)
     kernels.block_target(blocks, i, y)
     kernels.block_cost(blocks, i, cost)
@@ -205,7 +204,6 @@ def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u, f
     top = kernels.block_argmax(blocks, i, s, argmax)
     kernels.block_move(blocks, i, 0.7, delta, s, moved)
     kernels.block_add(blocks, i, 0.7, delta, u)
-    kernels.block_add_free(blocks, i, 0.7, delta, free)
     return (
         loss,
         top,
@@ -220,16 +218,16 @@ def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u, f
 def test_block_kernels_equal_the_batch_methods(problem):
     """Called by Python, compiled, and as whole-array methods: three ways to the same numbers."""
     rng = np.random.default_rng(2)
-    w, b = rng.normal(size=problem.dim), 0.3 if problem.free else 0.0
-    v, d = problem.design.augment(w, b), problem.dim
-    scores = problem.design.scores(w) + b
+    w, b = rng.normal(size=problem.penalised), 0.3 if problem.free else 0.0
+    v, constant = problem.design.join(w, b), problem.design.constant
+    scores = problem.design.scores(v)
     X, batch = problem.design.rows, problem.marginals(scores)
     for i in range(problem.n):
         p = rng.uniform(0.05, 0.95)
         mu, delta = np.array([p, 1.0 - p]), np.array([0.1, -0.1])
         results, buffers = [], []
         for function in (call_all, call_all.py_func):
-            arrays = [np.zeros(2) for _ in range(6)] + [np.zeros(v.size), np.zeros(v.size)]
+            arrays = [np.zeros(2) for _ in range(6)] + [np.zeros(v.size)]
             plain = problem.blocks
             if function is not call_all:  # NumPy's unsigned scalars do not index a range
                 rows = X._replace(indptr=X.indptr.view(np.int64), indices=X.indices.view(np.int32))
@@ -241,10 +239,12 @@ def test_block_kernels_equal_the_batch_methods(problem):
         for compiled, interpreted in zip(results[0], results[1], strict=True):
             np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-14)
 
-        s, y, cost, marginals, argmax, moved, u, free = buffers[0]
+        s, y, cost, marginals, argmax, moved, u = buffers[0]
         loss, top, squared, radius, entropy, kl, slopes = results[0]
-        row = np.zeros(d)
+        row = np.zeros(v.size)
         from_rows(X, i, row)
+        row[problem.penalised :] = constant
+        assert scores[i] == pytest.approx(row[: problem.penalised] @ w + b, rel=1e-12, abs=1e-13)
         np.testing.assert_allclose(s, [scores[i], 0.0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(y, [problem.examples.y[i], 1.0 - problem.examples.y[i]])
         np.testing.assert_allclose(cost, y[::-1])
@@ -252,13 +252,10 @@ def test_block_kernels_equal_the_batch_methods(problem):
         assert loss == pytest.approx(brute.log_loss(scores[i], y[0]), rel=1e-12)
         assert top == pytest.approx(max(scores[i], 0.0))
         np.testing.assert_array_equal(argmax, [1.0, 0.0] if scores[i] > 0.0 else [0.0, 1.0])
-        features = row - problem.design.centre
-        assert radius == pytest.approx(features @ features, rel=1e-10, abs=1e-14)
+        assert radius == pytest.approx(row @ row, rel=1e-10, abs=1e-14)
         assert squared == pytest.approx(0.01 * radius)
-        assert moved[0] - s[0] == pytest.approx(0.07 * (radius + problem.free), rel=1e-9, abs=1e-13)
-        change, _ = problem.design.weights(u)
-        np.testing.assert_allclose(change, 0.07 * features, atol=1e-14)
-        assert free[d] == (pytest.approx(0.07) if problem.free else 0.0)
+        assert moved[0] - s[0] == pytest.approx(0.07 * radius, rel=1e-9, abs=1e-13)
+        np.testing.assert_allclose(u, 0.07 * row, atol=1e-14)
         assert entropy == pytest.approx(brute.entropy(mu))
         assert kl == pytest.approx(brute.kl(mu, scores[i]), rel=1e-9, abs=1e-14)
         middle = mu + 0.5 * delta
@@ -286,7 +283,7 @@ def test_cost_augmented_argmax_is_the_vertex_of_the_hinge_loss(problem):
     w = np.random.default_rng(3).normal(size=hinge.dim)
     s, cost, mu = np.empty(2), np.empty(2), np.empty(2)
     for i, (score, y) in enumerate(zip(hinge.design.scores(w), hinge.examples.y, strict=True)):
-        kernels.block_scores(hinge.blocks, i, hinge.design.augment(w), s)
+        kernels.block_scores(hinge.blocks, i, w, s)
         kernels.block_cost(hinge.blocks, i, cost)
         top = kernels.block_argmax(hinge.blocks, i, s + cost, mu)
         assert top - (score if y == 1.0 else 0.0) == pytest.approx(brute.hinge_loss(score, y))
@@ -294,8 +291,8 @@ def test_cost_augmented_argmax_is_the_vertex_of_the_hinge_loss(problem):
 
 def test_catching_up_pays_the_postponed_part_of_the_examples_weights_only():
     problem = problems.binary(*base("sparse"))
-    v, g = np.arange(float(problem.dim + 3)), np.ones(problem.dim + 3)
-    seen, drift = np.zeros(problem.dim + 3, dtype=np.int64), np.array([0.0, 0.5, 2.0])
+    v, g = np.arange(float(problem.dim + 1)), np.ones(problem.dim + 1)  # as if with β
+    seen, drift = np.zeros(problem.dim + 1, dtype=np.int64), np.array([0.0, 0.5, 2.0])
     before = v.copy()
     kernels.block_catch_up(problem.blocks, 3, 2, drift, g, seen, v)
     rows = problem.examples.rows

@@ -86,7 +86,7 @@ def draw_start(rng, drawn, results):
         return (Start(found.w, found.b) if kind == "w" else found.start), kind
     if kind == "none" or kind in {"w", "start"}:
         return None, "none"
-    w = rng.standard_normal(problem.dim) * 10.0 ** rng.uniform(-3, 5 if rng.random() < 0.3 else 1)
+    w = rng.standard_normal(problem.penalised) * 10.0 ** rng.uniform(-3, 5 if rng.random() < 0.3 else 1)
     if drawn.listed.mask is not None and rng.random() < 0.5:
         w *= drawn.listed.mask
     if kind == "random w":
@@ -94,7 +94,7 @@ def draw_start(rng, drawn, results):
     mu = random_marginals(rng, drawn)
     if kind == "contradiction":
         mu = _contradict(rng, mu)
-    return Start(w if rng.random() < 0.5 else np.zeros(problem.dim), 0.0, mu), kind
+    return Start(w if rng.random() < 0.5 else np.zeros(problem.penalised), 0.0, mu), kind
 
 
 def random_marginals(rng, drawn):
