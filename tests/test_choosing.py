@@ -1,11 +1,18 @@
 """The rule behind solver="auto": what it sees of a problem."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import problems
-from fenchel.choosing import choose
+from fenchel import problems, solve
+from fenchel.choosing import Forecast, relay, solver_name
+
+
+def choose(problem):
+    """The name of the first solver."""
+    return solver_name(relay("auto", problem)[0].solver)
 
 
 def sequences(n, length, attributes):
@@ -30,28 +37,57 @@ def test_long_sequences(n, length, attributes, name):
     assert choose(sequences(n, length, attributes)) == name
 
 
-def test_features_far_apart():
-    """Too many columns for a matrix: L-BFGS scales them, and the others would take forever."""
+def test_few_examples_and_easy_blocks_go_to_the_dual():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 600)), rng.integers(0, 3, 400)
-    X[:, 0] *= 1e6
-    assert choose(problems.flat(X, y)) == "lbfgs"
-    assert choose(problems.flat(X[:, 1:], y, C=10.0)) == "tron"
+    assert choose(problems.flat(X, y, C=100.0)) == "cd-dual"  # fewer examples than features
+    assert choose(problems.flat(X[:, :100], y, C=0.1)) == "cd-dual"
+    assert choose(problems.flat(X[:, :100], y, C=100.0)) == "lbfgs"  # a dense table
     X[X < 1.5] = 0.0
-    assert choose(problems.flat(X, y)) == "lbfgs"
-    assert choose(problems.flat(X[:, 1:], y)) == "cd-dual"
+    assert choose(problems.flat(sp.csr_matrix(X[:, :300]), y, C=100.0)) == "tron"
+    assert choose(problems.flat(X[:, :300], y, C=1e-4)) == "tron"  # done at once by any method
+    assert choose(problems.flat(X[:, :300], y, C=math.inf)) == "tron"  # no dual
 
 
-def test_many_features_far_apart_and_few_examples():
-    """All but separable: Newton alone proves its model, and the matrix is worth seconds."""
+def hopeless():
+    """One column a thousand times the others: dual coordinate descent gets nowhere."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 300)) * np.geomspace(1e-6, 1e9, 300), rng.integers(0, 2, 400)
-    assert choose(problems.binary(X, y)) == "newton"
-    assert choose(problems.binary(np.vstack([X] * 3), np.tile(y, 3))) == "lbfgs"
+    X, y = rng.normal(size=(60, 80)), rng.integers(0, 2, 60)
+    X[:, 0] *= 1e4
+    return problems.binary(X, y, C=1.0, fit_intercept=True)
+
+
+def test_another_solver_takes_over_from_one_that_is_slow():
+    problem = hopeless()
+    alone = solve(problem, "cd-dual", max_passes=100)
+    assert not alone.certificate.converged
+    result = solve(problem, "auto", max_passes=1000)
+    assert result.certificate.converged
+    assert result.trace.solver.startswith("cd-dual, then tron")
+    assert all(row.primal >= row.dual for row in result.trace)
+    passes = [row.passes for row in result.trace]
+    assert passes == sorted(passes) and passes[-1] <= 300
+
+
+def test_a_solver_that_was_asked_for_stays():
+    result = solve(hopeless(), "cd-dual", max_passes=40)
+    assert result.trace.solver == "cd-dual"
+
+
+def test_the_forecast_goes_by_the_last_half():
+    forecast = Forecast(begun=5.0)
+    for passes in range(1, 21):
+        forecast.note(5.0 + passes, 10.0 ** (-0.1 * passes))
+    assert forecast.passes_left(1e-4, look=30.0) == 0.0
+    assert forecast.passes_left(1e-4, look=8.0) == pytest.approx(20.0)
+    assert forecast.passes_left(1e-1, look=8.0) == 0.0
+    for passes in range(21, 60):
+        forecast.note(5.0 + passes, 0.01)
+    assert forecast.passes_left(1e-4, look=8.0) == math.inf
 
 
 def test_a_matrix_that_does_not_fit(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(500, 20)), np.arange(500) % 2
     assert choose(problems.binary(X, y)) == "newton"
     monkeypatch.setattr("fenchel.choosing.available_bytes", lambda: 2 * 5 * 8 * 20**2 - 1)
-    assert choose(problems.binary(X, y)) == "lbfgs"
+    assert choose(problems.binary(X, y)) == "tron"

@@ -1,45 +1,71 @@
 """Which solver: the rule behind "auto", and whether the one asked for can do it."""
 
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
+
 import numpy as np
 
 from fenchel._memory import available_bytes
-from fenchel.curvature import UNEVEN, matrix_bytes, spread
+from fenchel.curvature import matrix_bytes
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver
 
-# Where `choose` takes dual coordinate descent: at most this share of non-zeros, or this curvature times it.
-SPARSE, EASY = 0.1, 200.0
-# Not where features are so many times apart and the curvature is above this: then L-BFGS, which scales them.
-APART, HARD = 100.0, 1e6
-# Newton there if there are fewer examples a column than this, and its matrices take no more seconds.
-WIDE, PATIENT = 3.0, 5.0
-# Passes after which a solver is asked how many more it will need, and how many it may at a tolerance of 1e-3.
-LOOK, PATIENCE = 8.0, 40.0
+# Newton where its eight or so matrices take no longer than this many passes.
+MATRICES, PASSES = 8.0, 12.0
+PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
+# Dual coordinate descent first where c = m‖x‖²/λ, the curvature of a block, is neither so little that any
+# method is done at once nor, times the share of non-zeros, more than this, for two classes and for several.
+LITTLE, MOST, MOST_OF_SEVERAL = 0.1, 2.0, 20.0
+# Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
+# many it is asked: dual coordinates; the same with fewer examples than features; batch methods.
+FEW, MANY, BATCH = (40.0, 8.0), (1000.0, 8.0), (500.0, 100.0)
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
 LONG, LONG_IF_RICH = 100, 3000
 
 
-def relay(solver: Solver | str, problem: Problem) -> list[Solver]:
-    """The solver, and those that may take over from it: none unless it was chosen by "auto"."""
-    names = plan(problem) if isinstance(solver, str) and solver == "auto" else []
-    return [make(name) for name in names] or [as_solver(solver, problem)]
+class Leg(NamedTuple):
+    """A solver, the passes that may be left to it before the next one takes over, and when it is asked."""
+
+    solver: Solver
+    patience: float = inf
+    look: float = inf
+
+
+def relay(solver: Solver | str, problem: Problem, seed: int = 0) -> list[Leg]:
+    """The solver, and those that may take over from it: none unless it was chosen by "auto".
+
+    seed: added to that of each.
+    """
+    if isinstance(solver, str) and solver == "auto":
+        *first, last = plan(problem)
+        legs = [*(Leg(make(name), *limits) for name, limits in first), Leg(make(last))]
+    else:
+        legs = [Leg(as_solver(solver, problem))]
+    return [leg._replace(solver=reseeded(leg.solver, seed)) for leg in legs]
+
+
+def reseeded(solver: Solver, more: int) -> Solver:
+    """The solver with another seed, if it has one."""
+    return replace(solver, seed=solver.seed + more) if hasattr(solver, "seed") and more else solver
 
 
 class Forecast:
     """How many passes are left, going by how the gap fell over the last half of those made."""
 
-    def __init__(self):
+    def __init__(self, begun: float = 0.0):
+        self.begun = begun  # passes of solvers before
         self.met: list[tuple[float, float]] = []  # passes, log of the gap relative to P
 
     def note(self, passes: float, gap: float) -> None:
         if gap > 0.0 and np.isfinite(gap):
-            self.met.append((passes - (self.met[0][0] if self.met else passes), float(np.log(gap))))
+            self.met.append((passes - self.begun, float(np.log(gap))))
 
-    def passes_left(self, tol: float) -> float:
-        """0 as long as there is too little to go by."""
-        if not self.met or self.met[-1][0] < LOOK or self.met[-1][1] <= np.log(tol):
+    def passes_left(self, tol: float, look: float) -> float:
+        """0 before `look` passes were made."""
+        if not self.met or self.met[-1][0] < look or self.met[-1][1] <= np.log(tol):
             return 0.0
         passes, gap = self.met[-1]
         half = next(each for each in self.met if each[0] >= 0.5 * passes)
@@ -48,60 +74,58 @@ class Forecast:
         return (gap - np.log(tol)) * (passes - half[0]) / (half[1] - gap)
 
 
-def patience(tol: float) -> float:
-    """Passes that a solver may still need before another one takes over."""
-    return PATIENCE * max(1.0, -np.log10(tol) / 3.0)
-
-
 def as_solver(solver: Solver | str, problem: Problem) -> Solver:
     """The solver itself, or the one of that name."""
     if isinstance(solver, str):
-        return make(choose(problem) if solver == "auto" else solver)
+        return relay(solver, problem)[0].solver if solver == "auto" else make(solver)
     if isinstance(solver, type) or not hasattr(solver, "needs"):
         raise ValueError(f"solver={solver!r} is neither a solver's name nor an instance such as CDDual()")
     return solver
 
 
-def plan(problem: Problem) -> list[str]:
-    return [choose(problem)]
+def plan(problem: Problem) -> list:
+    """The rule behind solver="auto": solvers in turn, (name, limits), the last one by its name alone.
 
-
-def choose(problem: Problem) -> str:
-    """The rule behind solver="auto"; docs/choosing.md has the measurements it rests on.
-
-    With an L1 term the one solver that takes it. Sequences: exponentiated gradient unless they are long, or
-    cutting planes for the hinge loss. Otherwise:
-    Newton where its eight or so matrices cost no more than 60 passes of another method (or next to nothing)
-    and fit in half of the memory: it does not mind badly scaled features. Else dual coordinate descent, where
-    its dual variables fit and it converges fast: on sparse data, and with several labels also where the
-    curvature of a block, m‖x‖²/λ, is small. Else a method of the primal.
+    docs/choosing.md has the measurements it rests on. With an L1 term the one solver that takes it.
+    Sequences: exponentiated gradient unless they are long, or cutting planes for the hinge loss. Otherwise:
+    Newton where its matrices are next to nothing. Dual coordinate descent where there are fewer examples
+    than features, or where its blocks are easy. Else, and where that is slow, a method of the primal:
+    conjugate gradients, or L-BFGS for several labels on dense features, where a pass is cheap.
     """
     if problem.l1 > 0.0:
-        return "lbfgs"
+        return ["lbfgs"]
     fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
     if problem.structure.linked:
-        return _choose_for_sequences(problem, fits)
+        return [_choose_for_sequences(problem, fits)]
     if problem.loss.hinge:
-        return "cd-dual"
-    if _is_worth_a_matrix(problem) and matrix_bytes(problem.dim) <= 0.5 * available_bytes():
-        return "newton"
-    if problem.lam > 0.0 and fits and _suits_dual_coordinates(problem):
-        return "cd-dual"
-    uneven = _badly_scaled(problem) or problem.design.shift is not None
-    return "lbfgs" if problem.structure.name == "binary" or uneven else "tron"
+        return ["cd-dual"]
+    first, second = ("tron", "lbfgs") if problem.design.table is None else ("lbfgs", "tron")
+    if _is_worth_a_matrix(problem):
+        return [("newton", BATCH), (first, BATCH), second]
+    last = "newton" if _can_wait_for_a_matrix(problem) else second
+    if not (problem.lam > 0.0 and fits):
+        return [(first, BATCH), last]
+    if problem.design.n <= problem.design.n_columns:
+        return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
+    if _suits_dual_coordinates(problem):
+        return [("cd-dual", FEW), (first, BATCH), last]
+    return [(first, BATCH), last]
+
+
+def _has_room_for_a_matrix(problem) -> bool:
+    return matrix_bytes(problem.dim) <= 0.5 * available_bytes()
+
+
+def _can_wait_for_a_matrix(problem) -> bool:
+    """Whether Newton, which minds no scales, is there for the worst."""
+    return _has_room_for_a_matrix(problem) and MATRICES * problem.design.matrix_seconds <= PATIENT
 
 
 def _is_worth_a_matrix(problem) -> bool:
-    """Whether Newton's matrices are quick, or cheap enough where hardly anything else can prove its model."""
     design = problem.design
-    seconds = 8.0 * design.matrix_seconds
-    if seconds <= max(60 * 3e-9 * design.work, 0.05):
-        return True
-    wide = problem.lam > 0.0 and design.n < WIDE * design.n_columns
-    if seconds > PATIENT or not wide or spread(problem.scales) <= UNEVEN:
-        return False
-    low, high = np.quantile(problem.scales, [0.1, 0.9])  # one column apart does no harm
-    return bool(high > APART * low)
+    return _has_room_for_a_matrix(problem) and (
+        MATRICES * (design.matrix_seconds + 5e-5 * design.outputs) <= PASSES * (3e-9 * design.work + 2e-4)
+    )
 
 
 def _choose_for_sequences(problem, fits) -> str:
@@ -117,13 +141,8 @@ def _suits_dual_coordinates(problem) -> bool:
     rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
-    easy = problem.structure.name != "binary" and curvature * density <= EASY
-    return (density <= SPARSE or easy) and not (curvature > HARD and _badly_scaled(problem))
-
-
-def _badly_scaled(problem) -> bool:
-    """Whether only a method that scales the features itself gets anywhere."""
-    return spread(problem.scales) > APART
+    most = MOST if problem.structure.name == "binary" else MOST_OF_SEVERAL
+    return curvature >= LITTLE and curvature * density <= most
 
 
 def solver_name(solver: Solver) -> str:

@@ -104,32 +104,6 @@ class Design:
             out += self.constant * (w[self.penalised :] if self.matrix else w[-1])
         return out
 
-    def sweep(self, w: np.ndarray, scores, task):
-        """Σ Aᵀ r, (dim,), and the answers of task(start, s) over blocks of rows of a `table`: one pass.
-
-        s (m, K) are the scores of the rows from `start` on, at w or those given; the task puts r there.
-        """
-        height = max(min(TALL // self.outputs, TALL // self.n_columns), 1)
-
-        def part(start, stop):
-            pulled, answers = np.zeros((self.n_columns + self.free, self.outputs)), []
-            room = np.empty((height, self.outputs))
-            for first in range(start, stop, height):
-                s = room[: min(first + height, stop) - first]
-                if scores is None:
-                    _times_matrix(self.table[first : first + s.shape[0]], 0, s.shape[0], w, s)
-                    s += self.constant * w[self.penalised :] if self.free else 0.0
-                else:
-                    s[:] = scores[first : first + s.shape[0]]
-                answers.append(task(first, s))
-                _add_product(self.table[first : first + s.shape[0]], s, pulled[: self.n_columns])
-                if self.free:
-                    pulled[-1] += self.constant * s.sum(axis=0)
-            return pulled.reshape(-1), answers
-
-        vectors, answers = zip(*self.for_each_part(self.n, self.work, part), strict=True)
-        return sum(vectors), [answer for some in answers for answer in some]
-
     def adjoint(self, r: np.ndarray) -> np.ndarray:
         """Aᵀ r, (dim,), of r (n,) or (n, K)."""
         pulled = self.transposed(r)

@@ -10,13 +10,14 @@ import numpy as np
 
 from fenchel._compiling import compiling_clock
 from fenchel.certificates import Point
-from fenchel.choosing import Forecast, patience, relay, require, solver_name
+from fenchel.choosing import Forecast, relay, require, solver_name
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import Certificate, Meter, Row, Status, Trace
 
-# Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart.
-FIRST_CHECK, FARTHER = 10.0, 1.3
+# Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart (the
+# square of it where there is an estimate).
+FIRST_CHECK, FARTHER = 10.0, 1.4
 WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 
@@ -69,6 +70,7 @@ def solve(
     max_passes: float = 1000.0,
     max_seconds: float = inf,
     start: Start | None = None,
+    seed: int = 0,
     check_every: float | None = None,
     callbacks: Iterable[Callable[[Trace], None]] = (),
     validate: Callable[[np.ndarray, float], float] | None = None,
@@ -79,8 +81,9 @@ def solve(
     another one where the first turns out to be slow.
     tol: stop when gap ≤ tol · objective. max_passes, max_seconds: at least one step is made, and none begins
     at or past these; compiling does not count.
-    start: warm start. check_every: certify every so many passes; by default after each step where that
-    costs nothing, else when the solver's own estimate says it is time, and at growing distances.
+    start: warm start. seed: added to the solver's own.
+    check_every: certify every so many passes; by default after each step where that costs nothing, else when
+    the solver's own estimate says it is time, and at growing distances.
     callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
 
     Ctrl-C ends the run and returns the best model so far with its true certificate. No model that is returned
@@ -89,10 +92,10 @@ def solve(
     stop = Stop(tol, max_passes, max_seconds)
     if check_every is not None and not check_every > 0.0:
         raise ValueError(f"check_every={check_every!r} must be positive")
-    solvers = relay(solver, problem)
-    for each in solvers:
-        require(problem, each)
-    run = _Run(problem, solvers, stop, check_every, tuple(callbacks), validate)
+    legs = relay(solver, problem, seed)
+    for leg in legs:
+        require(problem, leg.solver)
+    run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate)
     with np.errstate(all="ignore"):  # what overflows ends in an objective that is not finite: that is seen
         return run.to_the_end(checked_start(problem, start))
 
@@ -137,9 +140,9 @@ def _checked_mu(problem, mu):
 class _Run:
     """One solve: state, clock, trace, and the best bounds seen."""
 
-    def __init__(self, problem, solvers, stop, check_every, callbacks, validate):
+    def __init__(self, problem, legs, stop, check_every, callbacks, validate):
         self.problem, self.stop = problem, stop
-        self.solver, *self.others = solvers
+        self.leg, *self.others = legs
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
         self.meter = Meter(compiling_clock())
         self.steps, self.checked = 0, -1
@@ -153,12 +156,17 @@ class _Run:
         self.gradient_norm_at_zero = nan  # what ‖∇P‖ is compared with where there is no dual
 
     @property
+    def solver(self) -> Solver:
+        return self.leg.solver
+
+    @property
     def _checks_are_cheap(self):
         return self._checks_are_free or self.check_every is not None
 
     @property
     def _checks_are_free(self):
-        return self.solver.free_check and not self.problem.free
+        searching = self.problem.free and self.problem.regularised  # for the offset, at each check
+        return self.solver.free_check and not searching
 
     def to_the_end(self, start) -> Result:
         with self.meter.running():
@@ -187,21 +195,26 @@ class _Run:
     def _is_slow(self, state) -> bool:
         """Whether the solver needs more passes than another method would."""
         met = state.relative_gap_estimate * self.calibration
+        if self._checks_are_free and self.best is not None:
+            met = self.gap / max(self.best.primal, 1e-300)
         self.forecast.note(state.passes, met)
-        return self.forecast.passes_left(self.stop.tol) > patience(self.stop.tol)
+        digits = max(-np.log10(max(self.stop.tol, 1e-15)), 3.0)
+        left = self.forecast.passes_left(self.stop.tol, self.leg.look)
+        return left > self.leg.patience * digits / 3.0
 
     def _change(self, state):
-        """The next solver takes over, from the best model so far."""
+        """The next solver takes over, from the best model so far unless w = 0 is better."""
         if self.checked != state.updates:
             self._measure(state)
-        self.solver = self.others.pop(0)
+        self.leg = self.others.pop(0)
+        start = None if self._worse_than_zero else Start(self.best.w, self.best.b)
         with self.meter.running():
-            new = self.solver.init(self.problem, Start(self.best.w, self.best.b))
+            new = self.solver.init(self.problem, start)
         for name in ("passes", "oracle_calls", "updates"):
             setattr(new, name, getattr(new, name) + getattr(state, name))
         self.trace.solver += f", then {solver_name(self.solver)}"
         self.next_check = state.passes if self._checks_are_cheap else state.passes + FIRST_CHECK
-        self.calibration, self.forecast, self.checked = 1.0, Forecast(), -1
+        self.calibration, self.forecast, self.checked = 1.0, Forecast(state.passes), -1
         return Status.RUNNING, new
 
     def _due(self, state: State) -> bool:
@@ -282,7 +295,8 @@ class _Run:
         if self.check_every is not None:
             self.next_check = state.passes + self.check_every
         elif not self._checks_are_free:
-            self.next_check = max(FARTHER * state.passes, FIRST_CHECK)
+            farther = FARTHER if isnan(estimate) else FARTHER**2
+            self.next_check = max(farther * state.passes, FIRST_CHECK)
 
     def _limit(self, state) -> Status:
         if self.steps == 0:

@@ -1,7 +1,7 @@
 """A sequence of regularisation constants, each fit started from the one before: collins2008 7.1.2."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isnan, nan
 
 import numpy as np
@@ -97,8 +97,8 @@ def path(
         require(weaker, as_solver(solver, weaker))
     for k, (lam, constant) in enumerate(steps):
         problem = problem.with_penalty(lam)
-        chosen = _reseeded(as_solver(solver, problem), seed + k)
-        result = solve(problem, chosen, start=start, callbacks=callbacks, **limits)
+        # another seed for each: the same draws would leave out the same examples
+        result = solve(problem, solver, start=start, seed=seed + k, callbacks=callbacks, **limits)
         score = validate(result.w, result.b) if validate else nan
         fits.append(Fit(constant, lam, result, score))
         if after_fit:
@@ -107,8 +107,3 @@ def path(
             break
         start = result.start
     return Path(name, fits)
-
-
-def _reseeded(solver, k):
-    """The solver with another seed for each constant: the same draws would leave out the same examples."""
-    return replace(solver, seed=solver.seed + k) if hasattr(solver, "seed") else solver

@@ -27,12 +27,11 @@ from fenchel.data import Examples
 from fenchel.design import PARTS, Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.regularizers import L2, ElasticNet
-from fenchel.structures import base
+from fenchel.structures import base, crossed_batch
 from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
-from fenchel.structures.soft import soft_residuals
 
 # What a problem gives to a solver, beyond its plain value; a solver's `needs` are checked against this.
 #   gradient, hessian   P and ∇P, products with ∇²P        matrix, surrogates   ∇²P itself, the matrices of SM
@@ -169,13 +168,18 @@ class Problem:
             return curvature.Coordinates(self.design, self.examples.mass, self.scales)
         return None
 
-    def with_penalty(self, lam: float) -> "Problem":
-        """The same problem with another λ (an L1 term stays); what was computed of the features is shared."""
+    def with_penalty(self, lam: float, constant: float | None = None) -> "Problem":
+        """The same problem with another λ (an L1 term stays); what was computed of the features is shared.
+
+        constant: σ, if it is not to be the one that suits λ best.
+        """
         other = replace(self, regularizer=replace(self.regularizer, lam=lam))
         for name in ("design", "extent") if self.free else ("design", "columns", "empirical", "extent"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
-        if "design" in other.__dict__:
+        if self.free and constant is not None:
+            other.__dict__["design"] = self.design.with_constant(constant)
+        elif "design" in other.__dict__:
             other.__dict__["design"] = other._with_constant(self.design)
         return other
 
@@ -228,6 +232,10 @@ class Problem:
         """(dim,) all weights of a warm start; the origin without."""
         return self.origin if start is None else self.design.join(start.w, start.b)
 
+    def balanced_at(self, start) -> np.ndarray:
+        """The same with the best offset: where every score is far off, P has no curvature to go by."""
+        return self.origin if start is None else self._balance(self.weights_at(start))[0]
+
     def _balance(self, v, scores=None):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
 
@@ -265,15 +273,7 @@ class Problem:
 
     def evaluate(self, w, scores=None) -> Evaluation:
         """P and ∇P (with the hinge loss a subgradient) at w: one pass. scores: those at w, if known."""
-        kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
-        if self.design.table is None or self.loss.hinge:
-            pulled, parts = self._pulled(
-                lambda start, stop, pull: kernel(self.blocks, start, stop, w, scores, pull)
-            )
-        else:
-            pulled, parts = self.design.sweep(
-                w, scores, lambda start, s: soft_residuals(self.blocks, start, s)
-            )
+        pulled, parts = self._pull(w, scores)
         value, moved = map(sum, zip(*parts, strict=True))
         own = w[: self.penalised]
         value += self.regularizer.value(own)
@@ -281,6 +281,20 @@ class Problem:
         smooth[self.penalised :] = 0.0
         smooth -= pulled
         return Evaluation(w, value, self.regularizer.subgradient(own, smooth), moved, scores, smooth=smooth)
+
+    def _pull(self, w, scores):
+        """Σ m_i A_iᵀ(y_i − μ_i), and the parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
+        if self.design.table is None or self.loss.hinge:
+            kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
+            return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, scores, v))
+        padded = crossed_batch.padded(w, self.design.outputs)
+
+        def part(start, stop):
+            pull = np.zeros_like(padded)
+            return pull, crossed_batch.value_and_pull(self.blocks, start, stop, padded, scores, pull)
+
+        vectors, answers = zip(*self._each_part(part), strict=True)
+        return sum(vectors)[:, : self.design.outputs].reshape(-1), answers
 
     def _imbalance(self, pulled) -> float:
         """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free, from what it is multiplied by σ."""

@@ -145,9 +145,8 @@ def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
 def _solver(problem, settings):
     """One to compile with; `path` chooses anew for each constant."""
     from fenchel.choosing import as_solver, require
-    from fenchel.estimators.base import seeded
 
-    solver = seeded(as_solver(settings["solver"], problem), settings["seed"])
+    solver = as_solver(settings["solver"], problem)
     require(problem, solver)
     return solver
 

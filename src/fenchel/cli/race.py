@@ -70,11 +70,10 @@ def run_race(problem, small, names, output, quiet, settings) -> None:
 
 def _line_up(problem, names, seed):
     """The solvers by name, after making sure that each can run this problem at all."""
-    from fenchel.choosing import require
-    from fenchel.estimators.base import seeded
+    from fenchel.choosing import require, reseeded
     from fenchel.solvers import make
 
-    runners = {name: seeded(make(name), seed) for name in names}
+    runners = {name: reseeded(make(name), seed) for name in names}
     for solver in runners.values():
         require(problem, solver)
     return runners

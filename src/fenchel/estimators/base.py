@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.choosing import as_solver, solver_name
+from fenchel.choosing import solver_name
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, solve
@@ -46,7 +46,8 @@ class Trained(BaseEstimator):
         self._refits = getattr(self, "_refits", 0) + 1 if start is not None else 0
         result = solve(
             problem,
-            self._solver(problem),
+            self.solver,
+            seed=self._seed(),
             tol=self.tol,
             max_passes=self.max_iter,
             max_seconds=inf if self.max_seconds is None else self.max_seconds,
@@ -71,17 +72,15 @@ class Trained(BaseEstimator):
         same = mu is not None and mu.shape == problem.shape
         return mu if same and np.array_equal(starts, problem.examples.starts) else None
 
-    def _solver(self, problem):
-        """The solver object; random_state becomes its seed, unless the user made the solver.
+    def _seed(self) -> int:
+        """What random_state adds to the solver's seed, unless the user made the solver.
 
         Each fit that goes on from the last draws other numbers: the same would leave out the same examples.
         """
-        solver, seed = as_solver(self.solver, problem), self.random_state
-        if isinstance(self.solver, str) and seed is not None:
-            if not isinstance(seed, (int, np.integer)):
-                seed = check_random_state(seed).randint(2**31)
-            solver = seeded(solver, int(seed))
-        return seeded(solver, solver.seed + self._refits) if hasattr(solver, "seed") else solver
+        seed = self.random_state if isinstance(self.solver, str) else None
+        if seed is not None and not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(2**31)
+        return int(seed or 0) + self._refits
 
     def _warn(self, result):
         if result.status is Status.CONVERGED:
@@ -128,11 +127,6 @@ def describe_gap(certificate: Certificate, tol: float) -> str:
     if not certificate.proves_something:
         return f"a gap of {certificate.gap:.2g}, so nothing is proven: the optimum may lie anywhere from 0"
     return f"a gap of {percent(certificate.relative_gap)}, above tol={tol:g}"
-
-
-def seeded(solver, seed: int):
-    """The solver with this seed, if it has one."""
-    return dataclasses.replace(solver, seed=seed) if hasattr(solver, "seed") else solver
 
 
 def _level_of_caller() -> int:

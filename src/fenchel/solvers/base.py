@@ -71,7 +71,9 @@ class BatchSolver:
     free_check: ClassVar[bool] = True
 
     def init(self, problem, start):
-        return BatchState(evaluation=problem.evaluate(problem.weights_at(start)))  # measuring: not counted
+        evaluation = problem.evaluate(problem.balanced_at(start))  # measuring: not counted
+        estimate = problem.estimate(evaluation) if problem.free else nan
+        return BatchState(evaluation=evaluation, relative_gap_estimate=estimate)
 
     def point(self, problem, state):
         return problem.point_at(state.evaluation)

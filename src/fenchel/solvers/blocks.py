@@ -22,6 +22,7 @@ class DualState(State):
     epochs: int = 0
     dual: float = 0.0  # D(μ) when last computed
     centre: np.ndarray | float = 0.0
+    off_balance: float = np.inf  # ‖β − β₀‖ when the centre was last moved
 
     def free_weights(self, problem) -> np.ndarray:
         """β, as a view."""
@@ -52,16 +53,22 @@ class DualSolver:
         """β₀ of a warm start, else the best one without weights."""
         return problem.weights_at(start)[problem.penalised :]
 
-    def recentre(self, problem, state) -> None:
+    def recentre(self, problem, state, gap: float) -> None:
         """Move β₀ to β, and β by what Σ m_i (y_i − μ_i) adds to it there.
 
         The proximal point method for the offset, which for the dual is the method of multipliers: without a
         penalty on b the marginals would have to balance, Σ m_i (y_i − μ_i) = 0, with the penalty
-        λ/2 ‖β − β₀‖² every block moves alone, as if β were the weight of a feature like others.
+        λ/2 ‖β − β₀‖² every block moves alone, as if β were the weight of a feature like others. The centre
+        waits where the last pass did not bring the marginals nearer to balance, as long as the gap met is
+        more than the penalty: there blocks have not answered to the last move yet.
         """
-        if problem.free:
-            beta = state.free_weights(problem)
-            moved, state.centre = beta - state.centre, beta.copy()
+        if not problem.free:
+            return
+        beta = state.free_weights(problem)
+        moved = beta - state.centre
+        size = float(np.linalg.norm(moved))
+        if size <= state.off_balance or gap <= 0.5 * problem.lam * size**2:
+            state.centre, state.off_balance = beta.copy(), size
             beta += moved
 
     def note_gap(self, problem, state, gap: float) -> None:

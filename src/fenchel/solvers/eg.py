@@ -142,7 +142,7 @@ class EG(DualSolver):
         now = self._annealed(problem, state)
         gap = self._batch_step(now, state) if self.batch else self._online_step(now, state)
         state.updates += problem.n
-        self.recentre(now, state)
+        self.recentre(now, state, gap)
         self.refresh(now, state)
         self.note_gap(now, state, gap)
         if now is not problem:  # the gap met is that of another λ
@@ -171,7 +171,7 @@ class EG(DualSolver):
             state.v *= state.lam / lam
             state.free_weights(problem)[:] += state.centre
             state.lam = lam
-        return problem if lam == problem.lam else problem.with_penalty(lam)
+        return problem if lam == problem.lam else problem.with_penalty(lam, problem.design.constant)
 
     def point(self, problem, state):
         if state.arranged is not None:

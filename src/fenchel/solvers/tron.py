@@ -14,11 +14,11 @@ SHRINK, CUT, GROW = 0.25, 0.5, 4.0
 
 @dataclass
 class Inner:
-    """Conjugate gradients on ∇²P d = −∇P so far, in `Problem.coordinates`: d, −∇P − ∇²P d, where to go next."""
+    """Conjugate gradients on ∇²P d = −∇P so far, in `Problem.coordinates`."""
 
     d: np.ndarray
-    residual: np.ndarray
-    search: np.ndarray
+    residual: np.ndarray  # −∇P − ∇²P d
+    search: np.ndarray  # where to go next
     squared: float  # ‖residual‖²
     target: float  # the norm of the residual that is enough
     count: int = 0
