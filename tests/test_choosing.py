@@ -52,7 +52,7 @@ def test_few_examples_and_easy_blocks_go_to_the_dual():
 def hopeless():
     """One column a thousand times the others: dual coordinate descent gets nowhere."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 80)), rng.integers(0, 2, 60)
+    X, y = rng.normal(size=(200, 400)), rng.integers(0, 2, 200)
     X[:, 0] *= 1e4
     return problems.binary(X, y, C=1.0, fit_intercept=True)
 

@@ -46,7 +46,7 @@ class Result:
     """The best model found, how good it provably is, and how it was reached.
 
     w (d,) weights, b the free offset or offsets; mu the dual variables of a dual solver (else None), a warm
-    start for the next constant of a path.
+    start for the next constant of a path; centre: the offset it had them around.
     """
 
     w: np.ndarray
@@ -55,11 +55,12 @@ class Result:
     certificate: Certificate
     trace: Trace
     mu: np.ndarray | None = None
+    centre: np.ndarray | None = None
 
     @property
     def start(self) -> Start:
         """A warm start from here."""
-        return Start(self.w, self.b, self.mu, trusted=True)
+        return Start(self.w, self.b, self.mu, trusted=True, centre=self.centre)
 
 
 def solve(
@@ -360,4 +361,6 @@ class _Run:
         )
         if mu is not None and not np.isfinite(mu).all():
             mu = None
-        return Result(best.w, best.b, status, certificate, self.trace, mu)
+        centre = getattr(state, "centre", None) if self.problem.free and mu is not None else None
+        centre = None if centre is None else centre * self.problem.design.constant
+        return Result(best.w, best.b, status, certificate, self.trace, mu, centre)

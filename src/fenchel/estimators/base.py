@@ -57,7 +57,7 @@ class Trained(BaseEstimator):
         )
         self._remember(result)
         if self.warm_start:
-            self._dual = result.mu, problem.examples.starts
+            self._dual = result.mu, problem.examples.starts, result.centre
         self._warn(result)
         return result
 
@@ -67,10 +67,12 @@ class Trained(BaseEstimator):
         self.n_iter_ = max(1, ceil(result.certificate.passes))
 
     def _last_dual(self, problem):
-        """The dual variables of the last fit, if they are of the shape of this problem's."""
-        mu, starts = getattr(self, "_dual", (None, None))
+        """mu and centre of a `Start`: those of the last fit, if they are of the shape of this problem's."""
+        mu, starts, centre = getattr(self, "_dual", (None, None, None))
         same = mu is not None and mu.shape == problem.shape
-        return mu if same and np.array_equal(starts, problem.examples.starts) else None
+        if not (same and np.array_equal(starts, problem.examples.starts)):
+            return {}
+        return {"mu": mu, "centre": centre if problem.free else None}
 
     def _seed(self) -> int:
         """What random_state adds to the solver's seed, unless the user made the solver.

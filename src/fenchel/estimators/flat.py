@@ -140,7 +140,7 @@ class LinearClassifier(ClassifierMixin, Trained):
         if w.size != problem.penalised:
             return None
         b = self.intercept_ if self.classes_.size > 2 else float(self.intercept_[0])
-        return Start(w.ravel(), b if problem.free else 0.0, self._last_dual(problem))
+        return Start(w.ravel(), b if problem.free else 0.0, **self._last_dual(problem))
 
     @property
     def _scaled_intercept(self):

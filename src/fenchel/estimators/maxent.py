@@ -181,7 +181,7 @@ class MaxEnt(ClassifierMixin, Trained):
         W = np.zeros((len(data.vocabulary), len(new)))
         W[np.ix_(features[0], labels[0])] = self.coef_.T[np.ix_(features[1], labels[1])]
         same = W.shape == self.coef_.T.shape == (features[0].size, labels[0].size)
-        return Start(W.ravel(), mu=self._last_dual(problem) if same else None)
+        return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
 
     def set_weights(self, data: Encoded, w):
         """Make this the model of weights w, as `solve` gives them, for the events' features and labels."""

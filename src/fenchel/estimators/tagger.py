@@ -143,7 +143,7 @@ class MaxEntTagger(Trained):
         known = np.ix_(attributes >= 0, tags >= 0)
         W[known] = self.coef_[np.ix_(tags[tags >= 0], attributes[attributes >= 0])].T
         same = W.shape == self.coef_.T.shape and (attributes >= 0).all() and (tags >= 0).all()
-        return Start(W.ravel(), mu=self._last_dual(problem) if same else None)
+        return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
 
     # ---- prediction
 

@@ -21,12 +21,14 @@ class Start(NamedTuple):
     """Where to begin: weights, offset and, from a dual solver on the same examples, its dual variables.
 
     trusted: mu is as a solver left it, for outputs that are the same; then it is not looked through.
+    centre: the offset around which it had got there; b is the best one for w, which is another.
     """
 
     w: np.ndarray
     b: float | np.ndarray = 0.0
     mu: np.ndarray | None = None
     trusted: bool = False
+    centre: np.ndarray | None = None
 
 
 @dataclass

@@ -51,6 +51,8 @@ class DualSolver:
 
     def first_centre(self, problem, start) -> np.ndarray:
         """β₀ of a warm start, else the best one without weights."""
+        if start is not None and start.mu is not None and start.centre is not None and problem.free:
+            return start.centre / problem.design.constant
         return problem.weights_at(start)[problem.penalised :]
 
     def recentre(self, problem, state, gap: float) -> None:

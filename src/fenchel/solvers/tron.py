@@ -55,8 +55,10 @@ class TRON(BatchSolver):
 
     def step(self, problem, state):
         inner = state.inner or self._begin(problem, state)
-        state.inner = inner if self._go_on(problem, state, inner) else None
-        if state.inner is None:
+        more = self._go_on(problem, state, inner)
+        more &= state.updates > 0  # the first product is tried at once: a step must have led somewhere
+        state.inner = inner if more else None
+        if not more:
             self._try(problem, state, inner)
 
     def _begin(self, problem, state):
