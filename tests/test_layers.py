@@ -12,10 +12,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_cache", "_compiling", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
+    {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
     | {"data", "constants", "errors", "metrics", "spans", "trace"},
     {"structures"},
-    {"certificates", "design", "curvature", "losses", "regularizers"},
+    {"certificates", "design", "curvature", "losses", "points", "regularizers"},
     {"problem"},
     {"choosing", "problems", "solvers", "loop", "paths"},
     {"estimators"},

@@ -16,11 +16,12 @@ from fenchel.solvers.base import Solver
 MATRICES, PASSES = 8.0, 12.0
 PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
 # Dual coordinate descent first where c = m‖x‖²/λ, the curvature of a block, is neither so little that any
-# method is done at once nor, times the share of non-zeros, more than this, for two classes and for several.
-LITTLE, MOST, MOST_OF_SEVERAL = 0.1, 2.0, 20.0
+# method is done at once nor, times the share of non-zeros, more than this: for two classes, for several on
+# dense features, for several on sparse ones.
+LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
-# many it is asked: dual coordinates; the same with fewer examples than features; batch methods.
-FEW, MANY, BATCH = (40.0, 8.0), (1000.0, 8.0), (500.0, 100.0)
+# many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
+FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
 LONG, LONG_IF_RICH = 100, 3000
@@ -107,8 +108,9 @@ def plan(problem: Problem) -> list:
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
-    if _suits_dual_coordinates(problem):
-        return [("cd-dual", FEW), (first, BATCH), last]
+    kind = 0 if problem.structure.name == "binary" else (1 if problem.design.table is not None else 2)
+    if _suits_dual_coordinates(problem, MOST[kind]):
+        return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]
 
 
@@ -137,11 +139,10 @@ def _choose_for_sequences(problem, fits) -> str:
     return "eg-gap" if problem.lam > 0.0 and fits and short else "lbfgs"
 
 
-def _suits_dual_coordinates(problem) -> bool:
+def _suits_dual_coordinates(problem, most) -> bool:
     rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
-    most = MOST if problem.structure.name == "binary" else MOST_OF_SEVERAL
     return curvature >= LITTLE and curvature * density <= most
 
 

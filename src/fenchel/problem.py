@@ -17,15 +17,15 @@ and marginals of all examples have the structure's shape.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel.certificates import FEW, Evaluation, Extent, Point, certified, doubts
+from fenchel.certificates import Evaluation, Extent
 from fenchel.data import Examples
 from fenchel.design import PARTS, Columns, Design
 from fenchel.losses import Hinge, Log
+from fenchel.points import NO_WEIGHTS, Certified
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.structures import base, crossed_batch
 from fenchel.structures.binary import Binary
@@ -53,11 +53,10 @@ OFFERS = {
 }
 
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
-NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Certified):
     """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b.
 
     total: the sum of the sample weights, to which a constant such as C refers.
@@ -296,11 +295,6 @@ class Problem:
         vectors, answers = zip(*self._each_part(part), strict=True)
         return sum(vectors)[:, : self.design.outputs].reshape(-1), answers
 
-    def _imbalance(self, pulled) -> float:
-        """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free, from what it is multiplied by σ."""
-        tail = pulled[self.penalised :]
-        return float(np.abs(tail).sum()) / self.design.constant if self.free else 0.0
-
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
         if evaluation.scores is None:
@@ -403,64 +397,3 @@ class Problem:
             lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)
         )
         return tuple(map(sum, zip(*parts, strict=True)))
-
-    # ---- certificates
-
-    def estimate(self, evaluation: Evaluation) -> float:
-        """The gap relative to P, if the offset were the best one."""
-        own, smooth = evaluation.w[: self.penalised], evaluation.smooth[: self.penalised]
-        gap = self.regularizer.gap(own, smooth, evaluation.value - self.regularizer.value(own))
-        return gap / max(evaluation.value, 1e-300)
-
-    def point_at(self, evaluation: Evaluation) -> Point:
-        """The certificate of a primal solver: ‖∇P(w)‖²/(2λ), lepriol2018 (8), free with its gradient unless
-        there is an offset to be optimised.
-
-        With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
-        """
-        if self.free:
-            evaluation = self.evaluate(*self._balance(evaluation.w, self.scores_at(evaluation).copy()))
-        own, value, moved = evaluation.w[: self.penalised], evaluation.value, evaluation.moved
-        loss = value - self.regularizer.value(own)
-        gap = self.regularizer.gap(own, evaluation.smooth[: self.penalised], loss)
-        inner, imbalance = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
-        scores, price = doubts(self.extent, own, inner, value, gap, moved, imbalance)
-        error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(own)
-        more = price + self.regularizer.slack(own, gap, loss, error)
-        w, b = self.design.split(evaluation.w)
-        return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
-
-    def _offset(self, v):
-        """The offset that is added to scores of the design's rows."""
-        return self.design.constant * v[self.penalised :] if self.free else 0.0
-
-    def primal_point(self, w) -> Point:
-        """The certificate at w: one pass. Log loss only."""
-        return self.point_at(self.evaluate(w))
-
-    def dual_point(self, mu, entropies=NO_WEIGHTS, offset=0.0) -> Point:
-        """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); two passes.
-
-        w(μ) is computed anew: one kept up by increments drifts, and the bound rests on it. Where the offset
-        is free μ is tilted first, and the search for the best offset begins at β = `offset`.
-        entropies (n,): H(μ_i), where the marginals of the structure do not tell.
-        """
-        if self.free:
-            mu = self.tilt(mu)
-        pulled, v = self._residuals(mu), np.empty(self.dim)
-        own = v[: self.penalised] = self.regularizer.weights(pulled[: self.penalised])
-        v[self.penalised :] = offset
-        v, scores = self._balance(v)
-        value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
-        primal = value + self.regularizer.value(own)
-        inner, imbalance = self._offset(v), self._imbalance(pulled)
-        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, imbalance)
-        off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
-        return certified(*self.design.split(v), primal, gap, rounding, price + off)
-
-    def bare_point(self, w) -> Point:
-        """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""
-        primal, b = self.value_at(w)
-        inner = self._offset(self.design.join(w, b))
-        rounding, _ = doubts(self.extent, w, inner, primal, 0.0, 2.0, 0.0)
-        return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))
