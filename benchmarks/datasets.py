@@ -47,6 +47,11 @@ def mnist_test():
     return _cached("mnist-t10k", lambda: _read_digits(*(_raw("mnist", member) for member in members)))
 
 
+def webkb():
+    """2,803 stemmed web pages of universities in 4 classes, TF-IDF."""
+    return _cached("webkb", lambda: _read_pages(_raw("webkb", "webkb-train-stemmed.txt.gz")))
+
+
 def brown_contexts(n=200_000):
     """The first n tokens of the Brown corpus: binary attributes of contexts; classes are tags."""
     return _cached(f"brown-{n}", lambda: _read_contexts(_raw("brown", "brown.tar.gz"), n))
@@ -134,6 +139,15 @@ def _vectorise(path, encoding, label):
     texts = sorted((parts, text) for parts, text in _stream(path, encoding) if label(parts[-2]) is not None)
     X = TfidfVectorizer().fit_transform(text for _, text in texts)
     return X, [label(parts[-2]) for parts, _ in texts]
+
+
+def _read_pages(path):
+    """Lines of a label, a tab and a text."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        labels, texts = zip(*(line.rstrip("\n").split("\t") for line in file), strict=True)
+    return TfidfVectorizer().fit_transform(texts), np.unique(labels, return_inverse=True)[1]
 
 
 def _read_imdb(path):

@@ -54,7 +54,8 @@ class Crossed(base.Structure):
 
     def logarithms(self, mu):
         """(n, K) scores whose marginals are μ."""
-        return np.log(np.maximum(mu, TINY))
+        logs = np.maximum(mu, TINY)
+        return np.log(logs, out=logs)
 
     def offset(self, blocks, scores, each_part):
         """The free b (K,), mean zero, that minimises the log loss at scores + b."""

@@ -12,10 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
+from fenchel._lanes import exp_lanes, load, store, zeros
 from fenchel._math import TINY
-from fenchel.structures.soft import CHUNK, below_the_best, exponentials
 
+LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
 ENOUGH = 1e-14  # of Σ m_i |y_i − μ_i|: what a Newton step leaves of it then is rounding
+
+
+@njit(cache=True, nogil=True)
+def _exponentials(numbers, begin, end):
+    """eˣ in place of x, x ≤ 0, from begin to end of a flat array."""
+    k = np.uint64(begin)
+    while k + np.uint64(LANES) <= np.uint64(end):
+        store(numbers, k, exp_lanes(load(numbers, k, zeros(LANES))))
+        k += np.uint64(LANES)
+    for j in range(k, np.uint64(end)):
+        numbers[j] = np.exp(max(numbers[j], -708.0))
 
 
 # ---- two classes
@@ -59,7 +71,7 @@ def _excess_of_two(blocks, start, stop, scores, b):
         last = min(first + CHUNK, stop)
         for i in range(first, last):
             e[i - first] = -abs(scores[i] + b)
-        exponentials(e, 0, last - first)
+        _exponentials(e, 0, last - first)
         for i in range(first, last):
             near = 1.0 / (1.0 + e[i - first])
             far, positive = e[i - first] * near, scores[i] + b > 0.0
@@ -159,14 +171,27 @@ def _sums(blocks, start, stop, scores, b):
     for first in range(np.uint64(start), stop, height):
         last = min(first + height, stop)
         for i in range(first, last):
-            best[i - first] = below_the_best(size, given[i * size :], b, mu[(i - first) * size :])
-        exponentials(mu, np.uint64(0), (last - first) * size)
+            best[i - first] = _below_the_best(size, given[i * size :], b, mu[(i - first) * size :])
+        _exponentials(mu, np.uint64(0), (last - first) * size)
         for i in range(first, last):
             row = mu[(i - first) * size :]
             loss = _settle_row(blocks, i, best[i - first], size, given[i * size :], b, row, excess, scale)
             value += blocks.mass[i] * loss
             _add_products(blocks.mass[i], size, row, products.reshape(-1))
     return value, excess, scale, products
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _below_the_best(size, scores, b, mu):
+    """The label of largest score + b; mu = what all are below it, written."""
+    best, top = np.uint64(0), -np.inf
+    for k in range(size):
+        mu[k] = scores[k] + b[k]
+        if mu[k] > top:
+            best, top = k, mu[k]
+    for k in range(size):
+        mu[k] -= top
+    return best
 
 
 @njit(cache=True, nogil=True, forceinline=True)
