@@ -65,7 +65,7 @@ def test_a_matrix_takes_no_more_memory_than_is_asked_for(density):
     problem = problems.binary(X, np.arange(3000) % 2, fit_intercept=True)
     now = problem.evaluate(np.zeros(problem.dim))
     problem.marginals_at(now)
-    assert (np.diff(problem.design._gram_work)[0] > 0.0) == (density < 1.0)
+    assert (np.diff(problem.design.gram_work)[0] > 0.0) == (density < 1.0)
     blocks = 0 if density < 1.0 else 2 * 8 * 2**22  # of 32 MiB each, whatever the size of the matrix
     tracemalloc.start()
     solve_positive(problem.hessian(now), now.gradient)

@@ -82,7 +82,7 @@ def test_auto_is_chosen_anew_for_each_constant():
     """Without a regulariser there is no dual: what was right for the first constant is not for the last."""
     sparse = sp.random(60, 500, density=0.02, random_state=0, format="csr")
     result = path(problems.flat(sparse, Y[:60], labels=3), C=[0.1, np.inf], max_passes=20)
-    assert [fit.result.trace.solver for fit in result] == ["cd-dual", "lbfgs"]
+    assert [fit.result.trace.solver for fit in result] == ["cd-dual", "tron"]
     with pytest.raises(ValueError, match="no dual"):
         path(flat(), "cd-dual", C=[0.1, np.inf], after_fit=lambda fit: pytest.fail("a fit was made"))
 

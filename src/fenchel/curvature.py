@@ -31,9 +31,9 @@ def bordered_gram(design: Design, weights) -> np.ndarray:
     """Xᵀ diag(weights) X, with the constant feature of free offsets as last column of X."""
     if not design.free:
         return design.gram(weights)
-    size = design.n_columns
+    size, gram = design.n_columns, design.gram(weights)
     matrix = np.empty((size + 1, size + 1))
-    matrix[:size, :size] = design.gram(weights)
+    matrix[:size, :size] = gram
     matrix[size, :size] = matrix[:size, size] = design.constant * design.transposed(weights)
     matrix[size, size] = design.constant**2 * weights.sum()
     return matrix
@@ -105,7 +105,8 @@ def constant(design: Design, mass, shares, lam: float) -> float:
     """
     shares = shares / shares.sum()
     own = float(shares @ (1.0 - shares))  # the curvature of the loss in b, without features
-    square = max(REACH * float(mass @ design.norms), lam / (SOFT * max(own, 1e-300)))
+    least = lam / (SOFT * max(own, 1e-6)) if own > 0.0 else 0.0
+    square = max(REACH * float(mass @ design.norms), least)
     return float(np.clip(np.sqrt(square), 1e-100, 1e100)) if square > 0.0 else 1.0
 
 
