@@ -65,7 +65,7 @@ class Forecast:
             self.met.append((passes - self.begun, float(np.log(gap))))
 
     def passes_left(self, tol: float, look: float) -> float:
-        """0 before `look` passes were made."""
+        """0 before `look` passes were made; tol: in the units of the gaps noted."""
         if not self.met or self.met[-1][0] < look or self.met[-1][1] <= np.log(tol):
             return 0.0
         passes, gap = self.met[-1]

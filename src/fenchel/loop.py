@@ -195,12 +195,12 @@ class _Run:
 
     def _is_slow(self, state) -> bool:
         """Whether the solver needs more passes than another method would."""
-        met = state.relative_gap_estimate * self.calibration
+        met, tol = state.relative_gap_estimate, max(self.stop.tol, 1e-15)
         if self._checks_are_free and self.best is not None:
             met = self.gap / max(self.best.primal, 1e-300)
         self.forecast.note(state.passes, met)
-        digits = max(-np.log10(max(self.stop.tol, 1e-15)), 3.0)
-        left = self.forecast.passes_left(self.stop.tol, self.leg.look)
+        digits = max(-np.log10(tol), 3.0)
+        left = self.forecast.passes_left(tol / max(self.calibration, 1e-300), self.leg.look)
         return left > self.leg.patience * digits / 3.0
 
     def _change(self, state):

@@ -235,15 +235,15 @@ class Problem(Certified):
         """The same with the best offset: where every score is far off, P has no curvature to go by."""
         return self.origin if start is None else self._balance(self.weights_at(start))[0]
 
-    def _balance(self, v, scores=None):
+    def _balance(self, v, scores=None, enough=None):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
 
-        scores: those at v, if known; written.
+        scores: those at v, if known; written. enough: as in `Crossed.offset`.
         """
         if not self.free:
             return v, scores
         scores = self.scores(v) if scores is None else scores
-        delta = self.structure.offset(self.blocks, scores, self._each_part)
+        delta = self.structure.offset(self.blocks, scores, self._each_part, enough)
         v = v.copy()
         v[self.penalised :] += delta / self.design.constant
         return v, np.add(scores, delta, out=scores)
@@ -377,6 +377,9 @@ class Problem(Certified):
 
     def tilt(self, mu) -> np.ndarray:
         """μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
+        tilted = self.structure.tilted(self.blocks, mu, self._each_part)
+        if tilted is not None:
+            return tilted
         scores = self.structure.logarithms(mu)
         scores += self.structure.offset(self.blocks, scores, self._each_part)
         return self.marginals(scores, scores if scores.shape == self.shape else None)

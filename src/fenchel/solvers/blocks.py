@@ -55,14 +55,14 @@ class DualSolver:
             return start.centre / problem.design.constant
         return problem.weights_at(start)[problem.penalised :]
 
-    def recentre(self, problem, state, gap: float) -> None:
+    def recentre(self, problem, state, gap: float = 0.0) -> None:
         """Move β₀ to β, and β by what Σ m_i (y_i − μ_i) adds to it there.
 
         The proximal point method for the offset, which for the dual is the method of multipliers: without a
         penalty on b the marginals would have to balance, Σ m_i (y_i − μ_i) = 0, with the penalty
-        λ/2 ‖β − β₀‖² every block moves alone, as if β were the weight of a feature like others. The centre
-        waits where the last pass did not bring the marginals nearer to balance, as long as the gap met is
-        more than the penalty: there blocks have not answered to the last move yet.
+        λ/2 ‖β − β₀‖² every block moves alone, as if β were the weight of a feature like others.
+        gap: met in the pass, if blocks may not have answered to the last move yet; then the centre waits
+        where they are no nearer to balance, as long as the gap is more than the penalty.
         """
         if not problem.free:
             return

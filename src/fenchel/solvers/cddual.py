@@ -128,7 +128,7 @@ class CDDual(DualSolver):
         state.passes += visits / problem.n
         state.oracle_calls += visits
         state.updates += visits
-        self.recentre(problem, state, gap)
+        self.recentre(problem, state)
         self.refresh(problem, state)
         # The gap met during the pass, carried on to its end by most of the progress since the last one.
         progress = (gap / state.last_gap) ** 0.6 if gap < state.last_gap else 1.0

@@ -142,7 +142,8 @@ class EG(DualSolver):
         now = self._annealed(problem, state)
         gap = self._batch_step(now, state) if self.batch else self._online_step(now, state)
         state.updates += problem.n
-        self.recentre(now, state, gap)
+        partial = self.batch or self.order == "gap"  # one step for all, or some examples left out
+        self.recentre(now, state, gap if partial else 0.0)
         self.refresh(now, state)
         self.note_gap(now, state, gap)
         if now is not problem:  # the gap met is that of another λ

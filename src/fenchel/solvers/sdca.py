@@ -142,7 +142,7 @@ class SDCA(DualSolver):
         state.oracle_calls += n
         state.updates += n
         self._average(problem, state)
-        self.recentre(problem, state, float(problem.examples.mass @ state.gaps))
+        self.recentre(problem, state)
         self.refresh(problem, state)
         renewed = state.epochs % RENEWAL == 0
         if renewed:

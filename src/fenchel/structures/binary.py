@@ -64,9 +64,13 @@ class Binary(base.Structure):
         """(n,) scores whose marginals are μ: the log-odds."""
         return np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
 
-    def offset(self, blocks, scores, each_part):
-        """The free b that minimises the log loss at scores + b."""
+    def offset(self, blocks, scores, each_part, enough=None):
+        """The free b that minimises the log loss at scores + b; it costs too little to end earlier."""
         return offsets.offset_of_two(blocks, scores, each_part)
+
+    def tilted(self, blocks, mu, each_part):
+        """None: a pair of marginals is tilted by its log-odds."""
+        return None
 
 
 @base.block_length.implement(BinaryBlocks)

@@ -57,9 +57,18 @@ class Crossed(base.Structure):
         logs = np.maximum(mu, TINY)
         return np.log(logs, out=logs)
 
-    def offset(self, blocks, scores, each_part):
-        """The free b (K,), mean zero, that minimises the log loss at scores + b."""
-        return offsets.offset_of_labels(blocks, scores, each_part)
+    def offset(self, blocks, scores, each_part, enough=None):
+        """The free b (K,), mean zero, that minimises the log loss at scores + b; `enough` ends it earlier."""
+        return offsets.offset_of_labels(blocks, scores, each_part, enough)
+
+    def tilted(self, blocks, mu, each_part):
+        """μ_i e^δ, divided by its sum, with the δ that balances them; None where δ is far."""
+        delta = offsets.tilt_of_labels(blocks, mu, each_part)
+        if delta is None:
+            return None
+        mu, growth = mu.copy(), np.exp(delta)
+        each_part(lambda start, stop: offsets.tilt_rows(start, stop, growth, mu))
+        return mu
 
 
 # ---- the block kernels

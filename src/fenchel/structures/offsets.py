@@ -16,6 +16,7 @@ from fenchel._lanes import exp_lanes, load, store, zeros
 from fenchel._math import TINY
 
 LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
+FAR = 200.0  # the most that a tilt may add to a logarithm
 ENOUGH = 1e-14  # of Σ m_i |y_i − μ_i|: what a Newton step leaves of it then is rounding
 
 
@@ -84,15 +85,38 @@ def _excess_of_two(blocks, start, stop, scores, b):
 # ---- K labels
 
 
-def offset_of_labels(blocks, scores, each_part) -> np.ndarray:
+def tilt_of_labels(blocks, mu, each_part) -> np.ndarray | None:
+    """The δ (K,), mean zero, with which μ_i e^δ, divided by their sums, balance; None where δ is far.
+
+    The best offset at the scores log μ, without a logarithm or an exponential for each of them.
+    """
+    delta, balanced = _balance(blocks, mu, np.zeros(mu.shape[1]), each_part, steps=20, halvings=10, odds=True)
+    return delta if balanced and np.abs(delta).max() < FAR else None
+
+
+@njit(cache=True, nogil=True)
+def tilt_rows(start, stop, growth, mu):
+    """μ_i ← μ_i · growth divided by its sum, for start ≤ i < stop; mu written."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(growth.size):
+            mu[i, k] *= growth[k]
+            total += mu[i, k]
+        for k in range(growth.size):
+            mu[i, k] /= total
+
+
+def offset_of_labels(blocks, scores, each_part, enough=None) -> np.ndarray:
     """The b (K,), mean zero, that minimises the log loss at scores + b: damped Newton.
+
+    enough: of Σ m_i |y_i − μ_i|, what may be left of balance; rounding unless given.
 
     Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
     scores divided by T, which are close, and T goes to one by halves.
     """
-    size = scores.shape[1]
-    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, steps=20, halvings=10)
-    if balanced:
+    size, least = scores.shape[1], ENOUGH if enough is None else enough
+    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, least, steps=20, halvings=10)
+    if balanced or enough is not None:
         return b
     centre = blocks.mass @ scores
     scores = scores - centre
@@ -106,10 +130,13 @@ def offset_of_labels(blocks, scores, each_part) -> np.ndarray:
     return b - b.mean()
 
 
-def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60):
-    """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding."""
-    largest = max(float(scores.max()), -float(scores.min()))
-    now = _moments(blocks, scores, b, each_part)
+def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60, odds=False):
+    """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding.
+
+    odds: scores are their exponentials, at most 1.
+    """
+    largest = 0.0 if odds else max(float(scores.max()), -float(scores.min()))
+    now = _moments(blocks, scores, b, each_part, odds)
     for _ in range(steps):
         if not (np.abs(now.excess) > enough * now.scale).any():
             break
@@ -118,7 +145,7 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60
         for _ in range(halvings):
             moved = b - step
             moved -= moved.mean()
-            new = _moments(blocks, scores, moved, each_part)
+            new = _moments(blocks, scores, moved, each_part, odds)
             if new.value <= now.value - 1e-4 * slope and slope > 1e-13 * now.value:
                 break
             if slope <= 1e-9 * now.value and np.abs(new.excess).sum() < np.abs(now.excess).sum():
@@ -151,8 +178,9 @@ class Moments(NamedTuple):
     hessian: np.ndarray  # (K, K) Σ m_i (diag μ_i − μ_i μ_iᵀ)
 
 
-def _moments(blocks, scores, b, each_part) -> Moments:
-    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, b))
+def _moments(blocks, scores, b, each_part, odds) -> Moments:
+    added = np.exp(np.clip(b, -FAR, FAR)) if odds else b
+    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, added, odds))
     value, excess, scale, products = map(sum, zip(*parts, strict=True))
     np.fill_diagonal(products, 0.0)
     products += products.T
@@ -161,8 +189,11 @@ def _moments(blocks, scores, b, each_part) -> Moments:
 
 
 @njit(cache=True, nogil=True)
-def _sums(blocks, start, stop, scores, b):
-    """Value, excess and scale of `Moments`, and Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop."""
+def _sums(blocks, start, stop, scores, b, odds):
+    """Value, excess and scale of `Moments`, and Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop.
+
+    odds: scores and b are the exponentials of what they stand for.
+    """
     size, given = np.uint64(scores.shape[1]), scores.reshape(-1)
     value, excess, scale = 0.0, np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
     products = np.zeros((scores.shape[1], scores.shape[1]))
@@ -171,12 +202,17 @@ def _sums(blocks, start, stop, scores, b):
     for first in range(np.uint64(start), stop, height):
         last = min(first + height, stop)
         for i in range(first, last):
-            best[i - first] = _below_the_best(size, given[i * size :], b, mu[(i - first) * size :])
-        _exponentials(mu, np.uint64(0), (last - first) * size)
+            row = mu[(i - first) * size :]
+            if odds:
+                best[i - first] = _shares_of_the_best(size, given[i * size :], b, row)
+            else:
+                best[i - first] = _below_the_best(size, given[i * size :], b, row)
+            value += blocks.mass[i] * _distance(blocks, i, row, odds)
+        if not odds:
+            _exponentials(mu, np.uint64(0), (last - first) * size)
         for i in range(first, last):
             row = mu[(i - first) * size :]
-            loss = _settle_row(blocks, i, best[i - first], size, given[i * size :], b, row, excess, scale)
-            value += blocks.mass[i] * loss
+            value += _settle_row(blocks, i, best[i - first], size, row, excess, scale)
             _add_products(blocks.mass[i], size, row, products.reshape(-1))
     return value, excess, scale, products
 
@@ -195,19 +231,42 @@ def _below_the_best(size, scores, b, mu):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _settle_row(blocks, i, best, size, scores, b, mu, excess, scale):
-    """mu holds e^(score − the largest): divided by its sum, written. Returns the loss; adds to excess, scale.
+def _shares_of_the_best(size, odds, growth, mu):
+    """The same of exponentials: mu = those of what all are below it, written."""
+    best, top = np.uint64(0), -np.inf
+    for k in range(size):
+        mu[k] = odds[k] * growth[k]
+        if mu[k] > top:
+            best, top = k, mu[k]
+    for k in range(size):
+        mu[k] /= top
+    return best
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _distance(blocks, i, below, odds):
+    """By how much the score of the true label is below the largest; below: as the functions above left it."""
+    total = 0.0
+    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
+        here = below[blocks.targets.indices[e]]
+        total -= blocks.targets.data[e] * (log(max(here, TINY)) if odds else here)
+    return total
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _settle_row(blocks, i, best, size, mu, excess, scale):
+    """mu holds e^(score − the largest): divided by its sum, written. Adds to excess, scale.
+
+    Returns m_i times the logarithm of that sum.
 
     1 − μ_k of the likeliest label, where that is the true one, is the sum of the others: no digits cancel.
     """
     mu[best], others = 0.0, 0.0
     for k in range(size):
         others += mu[k]
-    share, rest, mass, loss, sure = 1.0 / (1.0 + others), log1p(others), blocks.mass[i], 0.0, False
-    top = scores[best] + b[best]
+    share, mass, sure = 1.0 / (1.0 + others), blocks.mass[i], False
     for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
         k, y = np.uint64(blocks.targets.indices[e]), blocks.targets.data[e]
-        loss += y * ((top - (scores[k] + b[k])) + rest)
         if k == best and y == 1.0:
             sure = True
         else:
@@ -220,7 +279,7 @@ def _settle_row(blocks, i, best, size, scores, b, mu, excess, scale):
     mu[best] = share
     excess[best] += -mass * others * share if sure else mass * share
     scale[best] += mass * others * share if sure else mass * share
-    return loss
+    return mass * log1p(others)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
