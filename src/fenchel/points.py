@@ -46,15 +46,15 @@ class Certified:
         """The certificate at w: one pass. Log loss only."""
         return self.point_at(self.evaluate(w))
 
-    def dual_point(self, mu, entropies=NO_WEIGHTS, offset=0.0) -> Point:
+    def dual_point(self, mu, entropies=NO_WEIGHTS, offset=0.0, overwrite=False) -> Point:
         """The certificate of a dual solver at w(μ): Σ m_i · block gap, lepriol2018 (11); two passes.
 
         w(μ) is computed anew: one kept up by increments drifts, and the bound rests on it. Where the offset
         is free μ is tilted first, and the search for the best offset begins at β = `offset`.
-        entropies (n,): H(μ_i), where the marginals of the structure do not tell.
+        entropies (n,): H(μ_i), where the marginals of the structure do not tell. overwrite: mu may be.
         """
         if self.free:
-            mu = self.tilt(mu)
+            mu = self.tilt(mu, overwrite)
         pulled, v = self._residuals(mu), np.empty(self.dim)
         own = v[: self.penalised] = self.regularizer.weights(pulled[: self.penalised])
         v[self.penalised :] = offset

@@ -51,7 +51,6 @@ OFFERS = {
     ("chain", "log"): frozenset({"log", "descent", "gradient", "hessian", "blocks"}),
     ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
 }
-
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 
 
@@ -76,12 +75,11 @@ class Problem(Certified):
 
     @property
     def dim(self) -> int:
-        """Weights, β included."""
+        """All weights; `penalised` of them have a penalty, the others are β."""
         return self.design.dim
 
     @property
     def penalised(self) -> int:
-        """Weights, β excluded."""
         return self.design.penalised
 
     @property
@@ -232,8 +230,8 @@ class Problem(Certified):
         return self.origin if start is None else self.design.join(start.w, start.b)
 
     def balanced_at(self, start) -> np.ndarray:
-        """The same with the best offset: where every score is far off, P has no curvature to go by."""
-        return self.origin if start is None else self._balance(self.weights_at(start))[0]
+        """The same with the best offset: far from it P has no curvature to go by."""
+        return self._balance(self.weights_at(start))[0] if start else self.origin
 
     def _balance(self, v, scores=None, enough=None):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
@@ -282,7 +280,7 @@ class Problem(Certified):
         return Evaluation(w, value, self.regularizer.subgradient(own, smooth), moved, scores, smooth=smooth)
 
     def _pull(self, w, scores):
-        """Σ m_i A_iᵀ(y_i − μ_i), and the parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
+        """Σ m_i A_iᵀ(y_i − μ_i), and parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
         if self.design.table is None or self.loss.hinge:
             kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
             return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, scores, v))
@@ -375,9 +373,9 @@ class Problem(Certified):
         base.all_targets(self.blocks, epsilon, mu)
         return mu
 
-    def tilt(self, mu) -> np.ndarray:
-        """μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ."""
-        tilted = self.structure.tilted(self.blocks, mu, self._each_part)
+    def tilt(self, mu, overwrite=False) -> np.ndarray:
+        """μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ, perhaps in its place."""
+        tilted = self.structure.tilted(self.blocks, mu, self._each_part, overwrite)
         if tilted is not None:
             return tilted
         scores = self.structure.logarithms(mu)

@@ -22,6 +22,7 @@ class DualState(State):
     epochs: int = 0
     dual: float = 0.0  # D(μ) when last computed
     centre: np.ndarray | float = 0.0
+    hands_out_copies: ClassVar[bool] = False  # whether `mu` is one
     off_balance: float = np.inf  # ‖β − β₀‖ when the centre was last moved
 
     def free_weights(self, problem) -> np.ndarray:
@@ -94,4 +95,6 @@ class DualSolver:
             state.v = problem.proximal_weights(state.mu, state.centre)
 
     def point(self, problem, state):
-        return problem.dual_point(state.mu, offset=state.free_weights(problem))
+        return problem.dual_point(
+            state.mu, offset=state.free_weights(problem), overwrite=state.hands_out_copies
+        )

@@ -38,6 +38,8 @@ class CDDualState(DualState):
 class LanesState(CDDualState):
     """With the multiplier method: mu and v live in `lanes`, padded, and are unpadded when looked at."""
 
+    hands_out_copies: ClassVar[bool] = True
+
     def __init__(self, mu, v, **fields):
         self.lanes = Lanes(mu, v)
         super().__init__(**fields)

@@ -68,7 +68,7 @@ class Binary(base.Structure):
         """The free b that minimises the log loss at scores + b; it costs too little to end earlier."""
         return offsets.offset_of_two(blocks, scores, each_part)
 
-    def tilted(self, blocks, mu, each_part):
+    def tilted(self, blocks, mu, each_part, overwrite=False):
         """None: a pair of marginals is tilted by its log-odds."""
         return None
 

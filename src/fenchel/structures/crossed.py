@@ -61,12 +61,15 @@ class Crossed(base.Structure):
         """The free b (K,), mean zero, that minimises the log loss at scores + b; `enough` ends it earlier."""
         return offsets.offset_of_labels(blocks, scores, each_part, enough)
 
-    def tilted(self, blocks, mu, each_part):
-        """μ_i e^δ, divided by its sum, with the δ that balances them; None where δ is far."""
+    def tilted(self, blocks, mu, each_part, overwrite=False):
+        """μ_i e^δ, divided by its sum, with the δ that balances them; None where δ is far.
+
+        overwrite: mu is written; a copy of a large one took as long as a pass.
+        """
         delta = offsets.tilt_of_labels(blocks, mu, each_part)
         if delta is None:
             return None
-        mu, growth = mu.copy(), np.exp(delta)
+        mu, growth = mu if overwrite else mu.copy(), np.exp(delta)
         each_part(lambda start, stop: offsets.tilt_rows(start, stop, growth, mu))
         return mu
 
