@@ -65,25 +65,20 @@ def with_constant(problem, dense):
     return np.hstack([dense.F, problem.design.constant * dense.ones]) if dense.free else dense.F
 
 
-def recentred(dense, w, centre, last=np.inf):
-    """The weights after a pass: β moves once more by as much as it did, if by no more than in the last one.
-
-    And the new centre, and how far it moved.
-    """
+def recentred(dense, w, centre):
+    """The weights after a pass: β moves once more by as much as it did; and the new centre."""
     now, moved = w.copy(), w[dense.F.shape[1] :] - centre
-    if np.linalg.norm(moved) > last:
-        return w, centre, last
     now[dense.F.shape[1] :] += moved
-    return now, w[dense.F.shape[1] :], np.linalg.norm(moved)
+    return now, w[dense.F.shape[1] :]
 
 
 def sdca_passes(F, origin, dense, mu, passes, rng):
     """lepriol2018 Algorithm 1, uniform sampling: γ maximises the dual along ν − μ, by bisection."""
     w, mu = origin + F.T @ (dense.mass[dense.owner] * (dense.y - mu)) / dense.lam, mu.copy()
-    centre, last = origin[dense.F.shape[1] :], np.inf
+    centre = origin[dense.F.shape[1] :]
     for k, u in enumerate(rng.random((passes * dense.n, 2))[:, 1]):
         if k and k % dense.n == 0:
-            w, centre, last = recentred(dense, w, centre, last)
+            w, centre = recentred(dense, w, centre)
         i = int(u * dense.n)
         block = slice(dense.first[i], dense.first[i] + dense.counts[i])
         A, s = F[block], F[block] @ w
@@ -96,7 +91,7 @@ def sdca_passes(F, origin, dense, mu, passes, rng):
             low, high = (gamma, high) if slope > 0.0 else (low, gamma)
         mu[block] += gamma * delta
         w -= rate * gamma * A.T @ delta
-    return recentred(dense, w, centre, last)[0], mu
+    return recentred(dense, w, centre)[0], mu
 
 
 TWINS = ("dense-C=1", "sparse-C=1", "weights", "soft", "joint-real-C=1", "joint-soft")
