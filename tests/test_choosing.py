@@ -82,7 +82,10 @@ def test_the_forecast_goes_by_the_last_half():
     assert forecast.passes_left(1e-4, look=8.0) == pytest.approx(20.0)
     assert forecast.passes_left(1e-1, look=8.0) == 0.0
     for passes in range(21, 60):
-        forecast.note(5.0 + passes, 0.01)
+        forecast.note(5.0 + passes, 0.01)  # the same point still: tron between two looks at P
+    assert forecast.passes_left(1e-4, look=8.0) == pytest.approx(20.0)
+    for passes in range(60, 160):
+        forecast.note(5.0 + passes, 0.01 + 1e-9 * passes)
     assert forecast.passes_left(1e-4, look=8.0) == math.inf
 
 

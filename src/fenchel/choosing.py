@@ -61,7 +61,8 @@ class Forecast:
         self.met: list[tuple[float, float]] = []  # passes, log of the gap relative to P
 
     def note(self, passes: float, gap: float) -> None:
-        if gap > 0.0 and np.isfinite(gap):
+        """A gap that did not change at all is that of a point that did not move: it says nothing."""
+        if gap > 0.0 and np.isfinite(gap) and not (self.met and self.met[-1][1] == float(np.log(gap))):
             self.met.append((passes - self.begun, float(np.log(gap))))
 
     def passes_left(self, tol: float, look: float) -> float:
