@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from fenchel import problems, solve
 from fenchel.choosing import Forecast, relay, solver_name
+from fenchel.trace import Status
 
 
 def choose(problem):
@@ -67,6 +68,24 @@ def test_another_solver_takes_over_from_one_that_is_slow():
     assert all(row.primal >= row.dual for row in result.trace)
     passes = [row.passes for row in result.trace]
     assert passes == sorted(passes) and passes[-1] <= 300
+
+
+@pytest.mark.parametrize("most", [8, 9, 12, 20])
+def test_a_change_of_solver_does_not_begin_a_step_past_the_limit(most):
+    result = solve(hopeless(), "auto", max_passes=most)
+    assert (
+        most <= result.certificate.passes <= most + 2
+    )  # the last step, tron's first of two passes, may end there
+
+
+def test_an_interrupt_while_the_next_solver_begins_keeps_the_model(monkeypatch):
+    def interrupted(self, problem, start):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fenchel.solvers.tron.TRON.init", interrupted)
+    result = solve(hopeless(), "auto", max_passes=1000)
+    assert result.status is Status.INTERRUPTED
+    assert result.certificate.dual <= result.certificate.primal and np.isfinite(result.w).all()
 
 
 def test_a_solver_that_was_asked_for_stays():

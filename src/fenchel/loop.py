@@ -177,8 +177,9 @@ class _Run:
             while status is Status.RUNNING:
                 if self._due(state):
                     status = self._check(state)
-                if self.others and (status in WEAK or self._is_slow(state)):
-                    status, state = self._change(state)
+                if self._wants_another(status, state):
+                    self.leg, state = self._change(state)  # at once: Ctrl-C finds a solver with its own state
+                    status = Status.RUNNING
                 if status is Status.RUNNING:
                     self._step(state)
         except KeyboardInterrupt:
@@ -193,6 +194,12 @@ class _Run:
         self.steps += 1
         self.longest["step"] = max(self.longest["step"], self.meter.wall - before)
 
+    def _wants_another(self, status, state) -> bool:
+        """Whether the next solver is to take over: never at a limit, nor at the end of a run that converged."""
+        if not self.others or self._limit(state) is not Status.RUNNING:
+            return False
+        return status in WEAK or (status is Status.RUNNING and self._is_slow(state))
+
     def _is_slow(self, state) -> bool:
         """Whether the solver needs more passes than another method would."""
         met, tol = state.relative_gap_estimate, max(self.stop.tol, 1e-15)
@@ -204,19 +211,19 @@ class _Run:
         return left > self.leg.patience * digits / 3.0
 
     def _change(self, state):
-        """The next solver takes over, from the best model so far unless w = 0 is better."""
+        """The next leg and its state, from the best model so far unless w = 0 is better."""
         if self.checked != state.updates:
             self._measure(state)
-        self.leg = self.others.pop(0)
+        leg = self.others.pop(0)
         start = None if self._worse_than_zero else Start(self.best.w, self.best.b)
         with self.meter.running():
-            new = self.solver.init(self.problem, start)
+            new = leg.solver.init(self.problem, start)
         for name in ("passes", "oracle_calls", "updates"):
             setattr(new, name, getattr(new, name) + getattr(state, name))
-        self.trace.solver += f", then {solver_name(self.solver)}"
-        self.next_check = state.passes if self._checks_are_cheap else state.passes + FIRST_CHECK
+        self.trace.solver += f", then {solver_name(leg.solver)}"
+        self.next_check = state.passes + (0.0 if self.check_every is not None else FIRST_CHECK)
         self.calibration, self.forecast, self.checked = 1.0, Forecast(state.passes), -1
-        return Status.RUNNING, new
+        return leg, new
 
     def _due(self, state: State) -> bool:
         if state.stalled or self._limit(state) is not Status.RUNNING:
