@@ -195,7 +195,7 @@ class _Run:
         self.longest["step"] = max(self.longest["step"], self.meter.wall - before)
 
     def _wants_another(self, status, state) -> bool:
-        """Whether the next solver is to take over: never at a limit, nor at the end of a run that converged."""
+        """Whether the next solver is to take over: never at a limit, nor where the run has converged."""
         if not self.others or self._limit(state) is not Status.RUNNING:
             return False
         return status in WEAK or (status is Status.RUNNING and self._is_slow(state))
