@@ -11,11 +11,12 @@ from campaign.runs import report_of
 from fenchel.solvers import SOLVERS, solver_class
 
 SEEDS, SLICES = 300, 10
+FOUND = [4032, 13980, 16588, 19172]  # problems in which longer runs found a violation, since repaired
 
 
 @pytest.mark.parametrize("part", range(SLICES))
 def test_no_certificate_is_false(part):
-    reports = [report_of(seed) for seed in range(part, SEEDS, SLICES)]
+    reports = [report_of(seed) for seed in [*range(SEEDS), *FOUND][part::SLICES]]
     wrong = [(report.seed, *violation) for report in reports for violation in report.violations]
     assert not wrong, "\n".join(f"python -m tests.campaign --only {seed}: {what}" for seed, *what in wrong)
 

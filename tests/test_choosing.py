@@ -64,7 +64,7 @@ def test_another_solver_takes_over_from_one_that_is_slow():
     assert not alone.certificate.converged
     result = solve(problem, "auto", max_passes=1000)
     assert result.certificate.converged
-    assert result.trace.solver.startswith("cd-dual, then tron")
+    assert result.trace.solver.startswith("cd-dual, then lbfgs")
     assert all(row.primal >= row.dual for row in result.trace)
     passes = [row.passes for row in result.trace]
     assert passes == sorted(passes) and passes[-1] <= 300
@@ -82,7 +82,7 @@ def test_an_interrupt_while_the_next_solver_begins_keeps_the_model(monkeypatch):
     def interrupted(self, problem, start):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fenchel.solvers.tron.TRON.init", interrupted)
+    monkeypatch.setattr("fenchel.solvers.lbfgs.LBFGS.init", interrupted)
     result = solve(hopeless(), "auto", max_passes=1000)
     assert result.status is Status.INTERRUPTED
     assert result.certificate.dual <= result.certificate.primal and np.isfinite(result.w).all()

@@ -241,3 +241,17 @@ def test_many_examples_are_grouped_as_numpy_would():
     merged, plain = crossed_pair(X, y, labels=3)
     assert merged.n == len(np.unique(X, axis=0))
     check_same_objective(merged, plain)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_targets_of_thousands_of_equal_contexts_sum_to_one(joint):
+    """Shares of 1/n each, added up, would be off by 1e-13: an offset could not be balanced to rounding."""
+    n, K = 3000, 7
+    y = np.random.default_rng(0).integers(K, size=n)
+    if joint:
+        problem = problems.joint(np.tile(np.eye(K), (n, 1)), y, np.arange(n + 1) * K, lam=1.0)
+        y = problem.examples.y
+    else:
+        y = problems.flat(np.ones((n, 1)), y, lam=1.0).examples.y.data
+    assert y.size == K
+    assert abs(y.sum() - 1.0) <= 4e-16

@@ -198,3 +198,16 @@ def test_rounding_in_the_gap_of_a_dual_point_is_of_the_size_of_the_scores():
     after = solver.point(problem, state)
     assert after.dual == before.dual and after.dual == pytest.approx(problem.dual(state.mu), rel=1e-12)
     assert isinstance(problem.loss, Log) and after.dual > -inf
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_marginals_whose_sums_drifted_prove_nothing_false(loss):
+    """Sums off by 1e-13, as after a thousand updates, times scores of 1e24: once a dual of 2e9 above P."""
+    rng = np.random.default_rng(3)
+    F, starts = 3e19 * rng.integers(0, 4, size=(14, 2)).astype(float), np.array([0, 3, 5, 9, 12, 14])
+    problem = problems.joint(F, np.array([0, 1, 2, 0, 1]), starts, lam=0.9, loss=loss)
+    for _ in range(50):
+        mu = rng.dirichlet(np.ones(14))
+        for begin, end in pairwise(starts):
+            mu[begin:end] *= (1.0 + 1e-13 * rng.normal()) / mu[begin:end].sum()
+        assert problem.dual_point(mu).dual <= problem.value_at_zero

@@ -8,7 +8,7 @@ from fenchel import LogisticRegression, _sparse, problems, solve, solvers
 from fenchel.trace import Status
 from test_problem import differences
 
-N, COLUMNS = 1100, 24  # more numbers than `_sparse.SMALL`
+N, COLUMNS = 1100, 26  # more numbers than `_sparse.SMALL`
 
 
 def data(labels, zeros=0.2, seed=0):

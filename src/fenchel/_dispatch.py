@@ -11,15 +11,16 @@ from fenchel._math import REORDER
 def kernel_by_type(declaration):
     """Declare a kernel that is implemented for each kind of named tuple, the type of its first argument.
 
-    The result can be called from Python (it looks the type up) and from jitted code (Numba does).
+    The body of the declaration, where it has one, is for all other kinds. The result can be called from
+    Python (it looks the type up) and from jitted code (Numba does).
     """
-    implementations = {}
+    implementations, default = {}, declaration if _has_body(declaration) else None
 
     def call(first, *args):
-        return implementations[type(first)](first, *args)
+        return implementations.get(type(first), default)(first, *args)
 
     def choose(first, *args):
-        return implementations.get(getattr(first, "instance_class", None))
+        return implementations.get(getattr(first, "instance_class", None), default)
 
     functools.update_wrapper(call, declaration)
     choose.__signature__ = inspect.signature(declaration)
@@ -37,3 +38,8 @@ def kernel_by_type(declaration):
 
     call.implement = implement
     return call
+
+
+def _has_body(declaration) -> bool:
+    """Whether there is more than a docstring."""
+    return declaration.__code__.co_code != (lambda: None).__code__.co_code

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._memory import available_bytes
+from fenchel._sparse import Table
 from fenchel.curvature import matrix_bytes
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
@@ -22,6 +23,7 @@ LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
+QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
 LONG, LONG_IF_RICH = 100, 3000
@@ -90,9 +92,9 @@ def plan(problem: Problem) -> list:
 
     docs/choosing.md has the measurements it rests on. With an L1 term the one solver that takes it.
     Sequences: exponentiated gradient unless they are long, or cutting planes for the hinge loss. Otherwise:
-    Newton where its matrices are next to nothing. Dual coordinate descent where there are fewer examples
-    than features, or where its blocks are easy. Else, and where that is slow, a method of the primal:
-    conjugate gradients, or L-BFGS for several labels on dense features, where a pass is cheap.
+    Newton where its matrices are next to nothing, on dense features after a trial of L-BFGS. Dual coordinate
+    descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
+    is slow, a method of the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
     """
     if problem.l1 > 0.0:
         return ["lbfgs"]
@@ -101,15 +103,17 @@ def plan(problem: Problem) -> list:
         return [_choose_for_sequences(problem, fits)]
     if problem.loss.hinge:
         return ["cd-dual"]
-    first, second = ("tron", "lbfgs") if problem.design.table is None else ("lbfgs", "tron")
+    dense = isinstance(problem.design.rows, Table)
+    first, second = ("lbfgs", "tron") if dense else ("tron", "lbfgs")
     if _is_worth_a_matrix(problem):
-        return [("newton", BATCH), (first, BATCH), second]
+        quick = [("lbfgs", QUICK)] if dense else []
+        return [*quick, ("newton", BATCH), (first, BATCH), second]
     last = "newton" if _can_wait_for_a_matrix(problem) else second
     if not (problem.lam > 0.0 and fits):
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
-    kind = 0 if problem.structure.name == "binary" else (1 if problem.design.table is not None else 2)
+    kind = 0 if problem.structure.name == "binary" else (1 if dense else 2)
     if _suits_dual_coordinates(problem, MOST[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel import _sparse
+from fenchel._cache import njit
 
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 TALL = 2**17  # numbers of a block of rows that BLAS is given: half of the second-level cache
@@ -125,9 +126,15 @@ class Design:
 
     def spreads(self, mass: np.ndarray) -> np.ndarray:
         """(A,) the variance of each column divided by its share of entries: rare ones do not look small."""
+        rows = self.rows
+
+        def squares(start, stop):
+            out = np.zeros(self.n_columns)
+            _add_squares(rows, start, stop, mass, out)
+            return out
+
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = self.rows._replace(data=self.rows.data**2)
-            variance = Design(rows, None, self.threads).transposed(mass)
+            variance = sum(self.for_each_part(self.n, rows.nnz, squares))
             if self.free:
                 variance -= self.centre(mass) ** 2
         if isinstance(rows, _sparse.Table):
@@ -179,8 +186,11 @@ class Design:
 
     def _gram_by_blocks(self, weights):
         out, roots = np.zeros((self.n_columns, self.n_columns)), np.sqrt(weights)[:, None]
-        for start, block in self.dense_blocks(max(1, 2 * TALL // max(self.n_columns, 1))):
-            scaled = block * roots[start : start + block.shape[0]]
+        height = min(max(1, 2 * TALL // max(self.n_columns, 1)), self.n)
+        room = np.empty((height, self.n_columns))
+        for start, block in self.dense_blocks(height):
+            count = block.shape[0]
+            scaled = np.multiply(block, roots[start : start + count], out=room[:count])
             out += scaled.T @ scaled
         return out
 
@@ -247,6 +257,13 @@ class Design:
         b = np.asarray(b, dtype=np.float64)
         return b if self.shift is None else b + self._along_shift(w)
 
+    def shift_reach(self, w) -> float:
+        """The most that the terms of shift · W come to, of one output."""
+        if self.shift is None:
+            return 0.0
+        sizes = np.abs(w[: self.n_columns * self.outputs]).reshape(self.n_columns, self.outputs)
+        return float((np.abs(self.shift) @ sizes).max())
+
     def _along_shift(self, w):
         """shift · W, (K,)."""
         return self.shift @ w[: self.penalised].reshape(self.n_columns, self.outputs)
@@ -281,12 +298,30 @@ def shift_of_far_columns(rows: Features) -> np.ndarray | None:
     if not full.any():
         return None
     values = rows.data if full.all() else rows.data[full[rows.indices]]  # of a table all are full
-    values = values.reshape(rows.shape[0], -1)
-    low, high = values.min(axis=0), values.max(axis=0)
+    low, high = _bounds(values.reshape(rows.shape[0], -1))
     far = 0.5 * high - 0.5 * low < 0.5 / FAR * np.abs(low)  # halves: a difference may overflow
     shift = np.zeros(rows.n_columns)
     shift[full] = np.where(far, low, 0.0)
     return shift if far.any() else None
+
+
+@njit(cache=True, nogil=True)
+def _bounds(values):
+    """The least and the largest of each column; NumPy, which goes by columns, takes twice as long."""
+    low, high = values[0].copy(), values[0].copy()
+    for i in range(values.shape[0]):
+        for j in range(np.uint64(values.shape[1])):
+            low[j] = min(low[j], values[i, j])
+            high[j] = max(high[j], values[i, j])
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _add_squares(rows, start, stop, r, out):
+    """out_j += Σ_i r_i x_ij² over start ≤ i < stop; written."""
+    for i in range(start, stop):
+        for e in range(_sparse.row_begin(rows, i), _sparse.row_end(rows, i)):
+            out[_sparse.column(rows, i, e)] += r[i] * rows.data[e] * rows.data[e]
 
 
 def for_each_share(count: int, work: float, threads: int | None, task, parts: int = PARTS) -> list:

@@ -141,7 +141,7 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
 
     mu may be None: then only the value is computed. entropies (n,): H(μ_i), or empty where mu tells.
     """
-    s, nu = np.empty(blocks.size), np.empty(blocks.size)
+    s, nu, room = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     value, gap, moved = 0.0, 0.0, 0.0
     for i in range(start, stop):
         base.read_scores(blocks, i, v, scores, s)
@@ -149,7 +149,7 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
         value += blocks.mass[i] * loss_i
         if mu is not None:
             entropy = entropies[i] if entropies.size > 0 else np.nan
-            mu_i = base.block_view(blocks, mu, i)
+            mu_i = base.block_settled(blocks, i, base.block_view(blocks, mu, i), room)
             gaps[i] = block_gap(loss, blocks, i, s, nu, mu_i, loss_i, entropy)
             gap += blocks.mass[i] * gaps[i]
             base.block_residual(blocks, i, mu_i, s)

@@ -8,6 +8,7 @@ from fenchel import certificates
 from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
+FAR = 1e3  # the change of an offset after which scores are computed anew
 
 
 class Certified:
@@ -32,11 +33,26 @@ class Certified:
         loss = value - self.regularizer.value(own)
         gap = self.regularizer.gap(own, evaluation.smooth[: self.penalised], loss)
         inner, imbalance = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
-        scores, price = doubts(self.extent, own, inner, value, gap, moved, imbalance)
+        scores, price = self._doubts(own, inner, value, gap, moved, imbalance)
         error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(own)
         more = price + self.regularizer.slack(own, gap, loss, error)
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
+
+    def _balance(self, v, scores=None, enough=None, last=False):
+        """v with the best offset at its other weights, and the scores there; as they are where none is free.
+
+        scores: those at v, if known; written. enough: as in `Crossed.offset`.
+        """
+        if not self.free:
+            return v, scores
+        scores = self.scores(v) if scores is None else scores
+        delta = self.structure.offset(self.blocks, scores, self._each_part, enough)
+        balanced = v.copy()
+        balanced[self.penalised :] += delta / self.design.constant
+        if not last and np.abs(delta).max() > FAR:  # there the scores have lost digits
+            return self._balance(balanced, enough=enough, last=True)
+        return balanced, np.add(scores, delta, out=scores)
 
     def _offset(self, v):
         """The offset that is added to scores of the design's rows."""
@@ -62,7 +78,7 @@ class Certified:
         value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
         primal = value + self.regularizer.value(own)
         inner, imbalance = self._offset(v), self._imbalance(pulled)
-        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, imbalance)
+        rounding, price = self._doubts(own, inner, primal, gap, moved, imbalance)
         off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
         return certified(*self.design.split(v), primal, gap, rounding, price + off)
 
@@ -70,8 +86,16 @@ class Certified:
         """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
         inner = self._offset(self.design.join(w, b))
-        rounding, _ = doubts(self.extent, w, inner, primal, 0.0, 2.0, 0.0)
+        rounding, _ = self._doubts(w, inner, primal, 0.0, 2.0, 0.0)
         return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))
+
+    def _doubts(self, own, inner, primal, gap, moved, imbalance):
+        """As `certificates.doubts`; and what becomes of P by rounding the offset of features as given, which
+        is the inner one less shift · W. It is the best one: P goes by the square of a small change.
+        """
+        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, imbalance)
+        off = FEW * self.design.shift_reach(own)
+        return rounding + min(2.0 * off, off * off), price
 
     def _imbalance(self, pulled) -> float:
         """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free, from what it is multiplied by σ."""

@@ -21,13 +21,14 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
+from fenchel._sparse import Table
 from fenchel.certificates import Evaluation, Extent
 from fenchel.data import Examples
 from fenchel.design import PARTS, Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.points import NO_WEIGHTS, Certified
 from fenchel.regularizers import L2, ElasticNet
-from fenchel.structures import base, crossed_batch
+from fenchel.structures import base, binary_batch, crossed_batch
 from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
@@ -51,6 +52,8 @@ OFFERS = {
     ("chain", "log"): frozenset({"log", "descent", "gradient", "hessian", "blocks"}),
     ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
 }
+# P and its gradient on dense features: kernels that take several rows at a time.
+SEVERAL_ROWS = {"binary": binary_batch.value_and_pull, "flat crossed": crossed_batch.value_and_pull}
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 
 
@@ -233,19 +236,6 @@ class Problem(Certified):
         """The same with the best offset: far from it P has no curvature to go by."""
         return self._balance(self.weights_at(start))[0] if start else self.origin
 
-    def _balance(self, v, scores=None, enough=None):
-        """v with the best offset at its other weights, and the scores there; as they are where none is free.
-
-        scores: those at v, if known; written. enough: as in `Crossed.offset`.
-        """
-        if not self.free:
-            return v, scores
-        scores = self.scores(v) if scores is None else scores
-        delta = self.structure.offset(self.blocks, scores, self._each_part, enough)
-        v = v.copy()
-        v[self.penalised :] += delta / self.design.constant
-        return v, np.add(scores, delta, out=scores)
-
     def scores(self, w) -> np.ndarray:
         """A_i w of all examples: one pass."""
         if not self.structure.linked:
@@ -281,17 +271,13 @@ class Problem(Certified):
 
     def _pull(self, w, scores):
         """Σ m_i A_iᵀ(y_i − μ_i), and parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
-        if self.design.table is None or self.loss.hinge:
-            kernel = losses.hinge_value_and_pull if self.loss.hinge else losses.log_value_and_pull
-            return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, scores, v))
-        padded = crossed_batch.padded(w, self.design.outputs)
-
-        def part(start, stop):
-            pull = np.zeros_like(padded)
-            return pull, crossed_batch.value_and_pull(self.blocks, start, stop, padded, scores, pull)
-
-        vectors, answers = zip(*self._each_part(part), strict=True)
-        return sum(vectors)[:, : self.design.outputs].reshape(-1), answers
+        if self.loss.hinge:
+            kernel = losses.hinge_value_and_pull
+        elif isinstance(self.design.rows, Table) and self.structure.name in SEVERAL_ROWS:
+            kernel = SEVERAL_ROWS[self.structure.name]
+        else:
+            kernel = losses.log_value_and_pull
+        return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, scores, v))
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""

@@ -28,12 +28,21 @@ def padded(w: np.ndarray, labels: int) -> np.ndarray:
     return out
 
 
-@njit(cache=True, nogil=True)
 def value_and_pull(blocks, start, stop, w, scores, pull):
     """Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop; pull += Σ m_i A_iᵀ(y_i − μ_i), written.
 
-    w, pull (A, or A + 1 where offsets are free, width). scores: those of all examples, or None: then at w.
+    w, pull (dim,). scores: those of all examples, or None: then at w.
     """
+    w = padded(w, blocks.size)
+    wide = np.zeros_like(w)
+    answer = _value_and_pull(blocks, start, stop, w, scores, wide)
+    pull.reshape(-1, blocks.size)[:] += wide[:, : blocks.size]
+    return answer
+
+
+@njit(cache=True, nogil=True)
+def _value_and_pull(blocks, start, stop, w, scores, pull):
+    """w, pull (A, or A + 1 where offsets are free, width)."""
     columns, labels, width = np.uint64(blocks.rows.n_columns), np.uint64(blocks.size), np.uint64(w.shape[1])
     data, weights, sums, s = blocks.rows.data, w.reshape(-1), pull.reshape(-1), np.empty(HEIGHT * width)
     value, moved, stop = 0.0, 0.0, np.uint64(stop)

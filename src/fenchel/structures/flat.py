@@ -111,6 +111,20 @@ def settle(m, mu, delta):
     delta[best] = -others
 
 
+@base.block_settled.implement(CrossedBlocks, JointBlocks)
+def _settled(blocks, i, mu, room):
+    best, others = 0, 0.0
+    for j in range(mu.size):
+        room[j] = mu[j]
+        if mu[j] > mu[best]:
+            best = j
+    for j in range(mu.size):
+        if j != best:
+            others += mu[j]
+    room[best] = 1.0 - others
+    return room[: mu.size]
+
+
 @base.block_argmax.implement(CrossedBlocks, JointBlocks)
 def _argmax(blocks, i, s, mu):
     best = 0

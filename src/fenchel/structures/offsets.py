@@ -136,9 +136,10 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60
     odds: scores are their exponentials, at most 1.
     """
     largest = 0.0 if odds else max(float(scores.max()), -float(scores.min()))
+    depth = 1.0 + np.sqrt(scores.shape[0]) / 16.0  # how errors grow in a sum over all examples
     now = _moments(blocks, scores, b, each_part, odds)
     for _ in range(steps):
-        if not (np.abs(now.excess) > enough * now.scale).any():
+        if not (np.abs(now.excess) > enough * depth * now.scale).any():
             break
         step = _newton_step(now, 4.0 * (1.0 + largest + np.abs(b).max()))
         slope = now.excess @ step
@@ -154,7 +155,7 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60
         else:
             break
         b, now = moved, new
-    rounding = 1e-15 + 2.0 * np.spacing(largest + np.abs(b).max())
+    rounding = depth * (1e-15 + 2.0 * np.spacing(largest + np.abs(b).max()))
     return b, bool((np.abs(now.excess) <= rounding).all())
 
 

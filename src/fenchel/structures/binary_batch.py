@@ -1,0 +1,135 @@
+"""P and its gradient for two classes on dense features: scores, losses, gradient in one walk over the rows.
+
+Row by row, with the exponential and the logarithm of libm, 200,000 × 30 took 17 ms. Here the scores of a few
+rows wait in the first cache, with the rows themselves, until their losses are computed eight side by side.
+"""
+
+import numpy as np
+
+from fenchel._cache import njit
+from fenchel._lanes import chosen, exp_lanes, larger, load, log1p_lanes, smaller, spread, store, total, zeros
+
+FOUR, EIGHT = np.uint64(4), np.uint64(8)
+HEIGHT = np.uint64(64)  # rows
+
+
+@njit(cache=True, nogil=True)
+def value_and_pull(blocks, start, stop, w, scores, pull):
+    """Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop; pull += Σ m_i A_iᵀ(y_i − μ_i), written.
+
+    w, pull (dim,). scores: those of all examples, or None: then at w.
+    """
+    columns, data = np.uint64(blocks.rows.n_columns), blocks.rows.data
+    s, y, mass = np.zeros(HEIGHT), np.zeros(HEIGHT), np.zeros(HEIGHT)
+    value, moved, stop = 0.0, 0.0, np.uint64(stop)
+    offset = blocks.constant * w[-1] if blocks.constant > 0.0 else 0.0
+    for first in range(np.uint64(start), stop, HEIGHT):
+        count = min(HEIGHT, stop - first)
+        if scores is None:
+            _scores(data[first * columns :], count, columns, w, offset, s)
+        else:
+            s[:count] = scores[first : first + count]
+        y[:count], mass[:count] = blocks.y[first : first + count], blocks.mass[first : first + count]
+        mass[count:] = 0.0
+        loss, distance = _residuals(s, y, mass)
+        value += loss
+        moved += distance
+        _add(data[first * columns :], count, columns, s, pull)
+        if blocks.constant > 0.0:
+            pull[blocks.n_weights] += blocks.constant * s[:count].sum()
+    return value, moved
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _residuals(s, y, mass):
+    """s: scores become m (y − μ). Returns Σ m loss and Σ |m (y − μ)| over both classes.
+
+    As in `binary._block_marginals`: loss = y log(1 + e⁻ˢ) + (1 − y) log(1 + eˢ), one exponential for all.
+    """
+    none = zeros(8)
+    one, value, moved = spread(1.0, none), none, none
+    for r in range(np.uint64(0), HEIGHT, EIGHT):
+        margin, truth, m = load(s, r, none), load(y, r, none), load(mass, r, none)
+        e = exp_lanes(none - larger(none - margin, margin))
+        near = one / (one + e)
+        far = e * near
+        loss = log1p_lanes(e) + larger(none, margin) * (one - truth) - smaller(none, margin) * truth
+        residual = truth * chosen(margin, far, near) - (one - truth) * chosen(margin, near, far)
+        value = value + m * loss
+        residual = m * residual
+        moved = moved + larger(residual, none - residual)
+        store(s, r, residual)
+    return total(value), 2.0 * total(moved)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _scores(x, count, columns, w, offset, s):
+    """s = x w + offset, written; x (count, columns) flat."""
+    r, whole = np.uint64(0), columns - columns % FOUR
+    while r < count:
+        if r + FOUR <= count:
+            _four_scores(x, r, columns, whole, w, offset, s)
+            r += FOUR
+        else:
+            sums, dot = zeros(4), offset
+            for j in range(np.uint64(0), whole, FOUR):
+                sums = sums + load(x, r * columns + j, sums) * load(w, j, sums)
+            for j in range(whole, columns):
+                dot += x[r * columns + j] * w[j]
+            s[r] = dot + total(sums)
+            r += np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _four_scores(x, r, columns, whole, w, offset, s):
+    """Rows r … r + 3, which share what is loaded of w; columns from `whole` on do not fill a register."""
+    a, b, c, d = zeros(4), zeros(4), zeros(4), zeros(4)
+    first = r * columns
+    second, third = first + columns, first + columns + columns
+    fourth = third + columns
+    for j in range(np.uint64(0), whole, FOUR):
+        here = load(w, j, a)
+        a = a + load(x, first + j, a) * here
+        b = b + load(x, second + j, a) * here
+        c = c + load(x, third + j, a) * here
+        d = d + load(x, fourth + j, a) * here
+    one, two, three, four = offset, offset, offset, offset
+    for j in range(whole, columns):
+        one += x[first + j] * w[j]
+        two += x[second + j] * w[j]
+        three += x[third + j] * w[j]
+        four += x[fourth + j] * w[j]
+    s[r], s[r + np.uint64(1)] = one + total(a), two + total(b)
+    s[r + np.uint64(2)], s[r + np.uint64(3)] = three + total(c), four + total(d)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add(x, count, columns, s, pull):
+    """pull += xᵀ s, written, four rows at a time; s is zero from `count` on, up to a multiple of four."""
+    r, whole = np.uint64(0), columns - columns % FOUR
+    while r < count:
+        if r + FOUR <= count:
+            _add_four(x, r, columns, whole, s, pull)
+            r += FOUR
+        else:
+            for j in range(columns):
+                pull[j] += x[r * columns + j] * s[r]
+            r += np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_four(x, r, columns, whole, s, pull):
+    """The share of rows r … r + 3."""
+    none = zeros(4)
+    one, two = s[r], s[r + np.uint64(1)]
+    three, four = s[r + np.uint64(2)], s[r + np.uint64(3)]
+    a, b, c, d = spread(one, none), spread(two, none), spread(three, none), spread(four, none)
+    first = r * columns
+    second, third = first + columns, first + columns + columns
+    fourth = third + columns
+    for j in range(np.uint64(0), whole, FOUR):
+        here = load(pull, j, none) + load(x, first + j, none) * a + load(x, second + j, none) * b
+        store(pull, j, here + load(x, third + j, none) * c + load(x, fourth + j, none) * d)
+    for j in range(whole, columns):
+        here = pull[j] + x[first + j] * one + x[second + j] * two
+        pull[j] = here + x[third + j] * three + x[fourth + j] * four
