@@ -4,23 +4,50 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fenchel.solvers.eg as eg
 from fenchel import problems, solve, solvers
-from fenchel.solvers.eg_chain import suits
+from fenchel.solvers.eg.sentences import suits
 from fenchel.structures import lattice, lattice_lanes
-from fenchel.structures.lattice_lanes import Room, padded
+from fenchel.structures.lattice_lanes import Labels, Room, padded
 from fenchel.trace import Status
 
+KINDS = {
+    "all weights": {},
+    "weights": {"sample_weight": np.random.default_rng(1).random(25) + 0.5},
+    "observed": {"observed": True},
+    "any mask": {"half": True},
+    "real": {"real": True},
+    "real, observed": {"real": True, "observed": True},
+    "banned": {"bans": True, "K": 9},
+    "banned, observed": {"bans": True, "K": 9, "observed": True},
+    "no transitions": {"transitions": False},
+}
 
-def binary_chain(K=4, C=1.0, n=25, seed=0, longest=7, **settings):
-    """Sentences of 0/1 attributes, some of which occur once only; every fifth has one token."""
+
+def chain(K=4, C=1.0, n=25, seed=0, longest=7, real=False, bans=False, half=False, **settings):
+    """Sentences of 0/1 attributes, some of which occur once only; every fifth has one token.
+
+    real: attributes are numbers. bans: every other transition that does not occur. half: of the weights.
+    """
     rng = np.random.default_rng(seed)
     lengths = np.where(np.arange(n) % 5 == 0, 1, rng.integers(1, longest + 1, n))
     N = int(lengths.sum())
     X = sp.csr_matrix((rng.random((N, 12)) < 0.3).astype(float))
     X = sp.hstack([X, sp.eye(N, format="csr")[:, ::3]], format="csr")  # a third of the tokens has its own
-    y = rng.integers(K, size=N)
-    return problems.chain(X, y, np.concatenate([[0], np.cumsum(lengths)]), labels=K, C=C, **settings)
+    if real:
+        X.data[:] = rng.normal(size=X.nnz)
+    y, starts = rng.integers(K, size=N), np.concatenate([[0], np.cumsum(lengths)])
+    if bans:
+        settings["banned"] = absent_pairs(y, starts, K) & (np.arange(K * K).reshape(K, K) % 2 == 0)
+    if half:
+        settings["observed"] = rng.random(X.shape[1] * K + K * K) < 0.5
+    return problems.chain(X, y, starts, labels=K, C=C, **settings)
+
+
+def absent_pairs(y, starts, K):
+    """(K, K) bool: the pairs of labels that do not occur."""
+    absent, inside = np.ones((K, K), bool), np.setdiff1d(np.arange(1, y.size), starts)
+    absent[y[inside - 1], y[inside]] = False
+    return absent
 
 
 @pytest.mark.parametrize("K", [1, 2, 5, 8, 9, 22])
@@ -33,46 +60,67 @@ def test_padded_marginals_are_the_plain_ones(K, scale):
         lattice.forward_backward(T, K, s, 0, np.empty(0, np.uint8), plain, levels)
         x, edges = np.zeros((T, width)), np.zeros((K, width))
         x[:, :K], edges[:, :K] = s[: T * K].reshape(T, K), s[T * K :].reshape(K, K)
-        mu, pairs, mask = np.empty(T * width), np.empty(K * width), (np.arange(width) < K).astype(float)
-        sizes = np.uint64(T), np.uint64(K), np.uint64(width)
-        room = Room.of(T, K, width)
-        level = lattice_lanes.marginals(*sizes, mask, x.ravel(), edges.ravel(), room, mu, pairs)
+        mu, pairs = np.empty(T * width), np.empty(K * width)
+        room, labels = Room.of(T, K, width), Labels.of(K)
+        level = lattice_lanes.marginals(np.uint64(T), labels, x.ravel(), edges.ravel(), room, mu, pairs)
         assert level == pytest.approx(levels.sum(), rel=1e-12, abs=1e-9)
         found = mu.reshape(T, width)[:, :K].ravel(), pairs.reshape(K, width)[:, :K].ravel()
         np.testing.assert_allclose(np.concatenate(found), plain, rtol=1e-8, atol=1e-11)
         assert not mu.reshape(T, width)[:, K:].any()
 
 
-def test_only_chains_of_all_weights_and_binary_attributes_are_arranged():
-    assert suits(binary_chain())
-    assert not suits(binary_chain(loss="hinge"))
-    assert not suits(binary_chain(observed=True))
-    assert not suits(binary_chain(transitions=False))
-    assert not suits(problems.chain(np.full((3, 1), 0.5), [0, 1, 0], [0, 3]))
+def test_chains_with_the_log_loss_are_arranged():
+    assert all(suits(chain(**kind)) for kind in KINDS.values())
+    assert not suits(chain(loss="hinge"))
+    edges = sp.csr_matrix(np.ones((3, 1)))
+    assert not suits(problems.chain(np.full((3, 1), 0.5), [0, 1, 0], [0, 3], edges=edges))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_pass_moves_the_dual_as_the_general_kernels_do(monkeypatch, weighted):
-    weight = np.random.default_rng(1).random(25) + 0.5 if weighted else None
-    problem, solver = binary_chain(sample_weight=weight), solvers.EG(order="cyclic")
+def marginals_of(arranged, problem):
+    """μ of all nodes, then of all edges."""
+    K, width = problem.structure.labels, int(arranged.sentences.labels.width)
+    nodes, edges = arranged.dual.mu.reshape(-1, width), arranged.dual.edge_mu.reshape(-1, K, width)
+    return np.concatenate([nodes[:, :K].ravel(), edges[:, :, :K].ravel()])
+
+
+def by_kind(mu, problem):
+    """The same of μ in the problem's own layout."""
+    K, lengths = problem.structure.labels, np.diff(problem.examples.starts.astype(int))
+    blocks = np.split(mu, problem.structure.offsets(problem.examples)[1:-1].astype(int))
+    pairs = list(zip(blocks, lengths, strict=True))
+    return np.concatenate([b[: T * K] for b, T in pairs] + [b[T * K :] for b, T in pairs])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pass_moves_the_dual_as_the_general_kernels_do(monkeypatch, kind):
+    problem, solver = chain(**KINDS[kind]), solvers.EG(order="cyclic")
     fast = solver.init(problem, None)
     assert fast.arranged is not None
-    monkeypatch.setattr(eg, "suits", lambda problem: False)
+    monkeypatch.setattr("fenchel.solvers.eg.solver.suits", lambda problem: False)
     slow = solver.init(problem, None)
     for _ in range(3):
         solver.step(problem, fast)
         solver.step(problem, slow)
-        np.testing.assert_allclose(fast.arranged.marginals(problem), slow.mu, rtol=0.0, atol=1e-10)
+        np.testing.assert_allclose(
+            marginals_of(fast.arranged, problem), by_kind(slow.mu, problem), atol=1e-10
+        )
         np.testing.assert_allclose(fast.entropies, slow.entropies, rtol=0.0, atol=1e-9)
         np.testing.assert_allclose(fast.gaps, slow.gaps, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(fast.rates, slow.rates)
         assert fast.arranged.squared_norm() == pytest.approx(slow.v @ slow.v, rel=1e-8)
+        np.testing.assert_allclose(fast.arranged.weights(problem), slow.v, atol=1e-9 * np.abs(slow.v).max())
+        one, other = solver.point(problem, fast), solver.point(problem, slow)
+        assert one.primal == pytest.approx(other.primal, rel=1e-10)
+        assert one.gap == pytest.approx(other.gap, rel=1e-6, abs=1e-10)
 
 
-@pytest.mark.parametrize("order", ["random", "cyclic", "gap"])
-@pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e2])
-def test_it_reaches_the_optimum(C, order):
-    problem = binary_chain(C=C)
+CASES = [("all weights", order, C) for order in ("random", "cyclic", "gap") for C in (1e-6, 1e-2, 1.0, 1e2)]
+CASES += [(kind, "gap", C) for kind in KINDS if kind != "all weights" for C in (1e-2, 1.0)]
+
+
+@pytest.mark.parametrize("kind, order, C", CASES)
+def test_it_reaches_the_optimum(kind, order, C):
+    problem = chain(C=C, **KINDS[kind])
     best = solve(problem, "tron", tol=1e-9, max_passes=20_000).certificate
     result = solve(problem, solvers.EG(order=order), tol=1e-5, max_passes=20_000)
     assert result.status is Status.CONVERGED
@@ -82,15 +130,15 @@ def test_it_reaches_the_optimum(C, order):
 
 @pytest.mark.parametrize("C", [1e4, 1e6])
 def test_almost_no_penalty_leaves_a_true_certificate(C):
-    problem = binary_chain(C=C)
+    problem = chain(C=C)
     best = solve(problem, "tron", tol=1e-6, max_passes=3000).certificate
     certificate = solve(problem, solvers.EG(order="gap"), tol=1e-3, max_passes=500).certificate
     assert certificate.dual <= best.primal * (1.0 + 1e-6) and certificate.primal >= best.dual * (1.0 - 1e-6)
 
 
 def test_a_warm_start_is_never_worse_than_none():
-    far = solve(binary_chain(C=1e-3), "eg", tol=1e-6)
-    problem = binary_chain(C=100.0)
+    far = solve(chain(C=1e-3), "eg", tol=1e-6)
+    problem = chain(C=100.0)
     cold = solve(problem, "eg", tol=1e-4, max_passes=5000)
     warm = solve(problem, "eg", tol=1e-4, max_passes=5000, start=far.start)
     near = solve(problem, "eg", tol=1e-4, max_passes=5000, start=cold.start)

@@ -32,12 +32,11 @@ def by_lanes(nodes, edges):
     """log Z and marginals of nodes by the kernel with vector registers."""
     T, K = nodes.shape
     width = lattice_lanes.padded(K)
-    x, table, mask = np.zeros((T, width)), np.zeros((K, width)), np.zeros(width)
-    x[:, :K], table[:, :K], mask[:K] = nodes, edges, 1.0
+    x, table = np.zeros((T, width)), np.zeros((K, width))
+    x[:, :K], table[:, :K] = nodes, edges
     mu, pairs = np.zeros(T * width), np.zeros(K * width)
-    room = lattice_lanes.Room.of(T, K, width)
-    sizes = np.uint64(T), np.uint64(K), np.uint64(width)
-    level = lattice_lanes.marginals(*sizes, mask, x.ravel(), table.ravel(), room, mu, pairs)
+    room, labels = lattice_lanes.Room.of(T, K, width), lattice_lanes.Labels.of(K)
+    level = lattice_lanes.marginals(np.uint64(T), labels, x.ravel(), table.ravel(), room, mu, pairs)
     return level, mu.reshape(T, width)[:, :K]
 
 

@@ -142,6 +142,19 @@ larger, smaller = _clip(">"), _clip("<")
 
 
 @intrinsic
+def kept(typing_context, bits, index, lanes):
+    """The lanes, eight of them, whose bit of bits[index], a byte, is set; 0 in the others."""
+
+    def emit(context, builder, signature, args):
+        view = context.make_array(bits)(context, builder, args[0])
+        at = cgutils.get_item_pointer(context, builder, bits, view, [args[1]], wraparound=False)
+        mask = builder.bitcast(builder.load(at), ir.VectorType(ir.IntType(1), lanes.width))
+        return builder.select(mask, args[2], ir.Constant(args[2].type, [0.0] * lanes.width))
+
+    return lanes(bits, index, lanes), emit
+
+
+@intrinsic
 def chosen(typing_context, sign, a, b):
     """a where sign > 0, else b."""
 

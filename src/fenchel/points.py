@@ -71,16 +71,28 @@ class Certified:
         """
         if self.free:
             mu = self.tilt(mu, overwrite)
-        pulled, v = self._residuals(mu), np.empty(self.dim)
-        own = v[: self.penalised] = self.regularizer.weights(pulled[: self.penalised])
+        v = self._residuals(mu)
+        imbalance, own = self._imbalance(v), v[: self.penalised]
+        self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
         v, scores = self._balance(v, enough=1e-7)  # a bound does not rest on this one: P is off by its square
         value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
+        if not self.free:
+            return self.proven_point(v, value, gap, moved)
         primal = value + self.regularizer.value(own)
-        inner, imbalance = self._offset(v), self._imbalance(pulled)
-        rounding, price = self._doubts(own, inner, primal, gap, moved, imbalance)
+        rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, imbalance)
         off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
         return certified(*self.design.split(v), primal, gap, rounding, price + off)
+
+    def proven_point(self, w, value, gap, moved) -> Point:
+        """The certificate at w = w(μ), which a dual solver computed itself; no offset is free.
+
+        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁.
+        """
+        primal = value + self.regularizer.value(w)
+        rounding, price = self._doubts(w, 0.0, primal, gap, moved, 0.0)
+        off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
+        return certified(w, 0.0, primal, gap, rounding, price + off)
 
     def bare_point(self, w) -> Point:
         """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""

@@ -29,9 +29,9 @@ class L2:
         """The subgradient of P of least norm, from the gradient of its smooth part: here that gradient."""
         return gradient
 
-    def weights(self, u: np.ndarray) -> np.ndarray:
-        """The w that attains the conjugate at u."""
-        return u / self.lam
+    def weights(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The w that attains the conjugate at u; in `out`, perhaps u itself, if given."""
+        return np.divide(u, self.lam, out=out)
 
     def conjugate(self, w: np.ndarray) -> float:
         """g*(u) at the u whose conjugate is attained at w."""
@@ -70,9 +70,9 @@ class ElasticNet:
         _subgradient(w, gradient, self.l1, out)
         return out
 
-    def weights(self, u: np.ndarray) -> np.ndarray:
-        """The w that attains the conjugate at u."""
-        return (u - np.clip(u, -self.l1, self.l1)) / self.lam
+    def weights(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The w that attains the conjugate at u; in `out`, perhaps u itself, if given."""
+        return np.divide(u - np.clip(u, -self.l1, self.l1), self.lam, out=out)
 
     def conjugate(self, w: np.ndarray) -> float:
         """g*(u) at the u whose conjugate is attained at w."""

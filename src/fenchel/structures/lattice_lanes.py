@@ -1,9 +1,8 @@
 """Forward-backward with explicit vector registers, for rows of labels padded to a multiple of LANES.
 
-The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat; `mask` (width,) is 1
-on labels and 0 on padding. LLVM leaves the last rows of a loop over so few labels to scalar code: this is
-twice as fast as the plain loops of `lattice.py` at 22 labels. Where scaled probabilities lose their digits
-its logarithms take over.
+The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat. LLVM leaves the last
+rows of a loop over so few labels to scalar code: this is twice as fast as the plain loops of `lattice.py` at
+22 labels. Where scaled probabilities lose their digits its logarithms take over.
 
 No `reassoc` among the flags: it would reorder the reductions inside of exp_lanes, which was wrong by 0.3.
 """
@@ -21,6 +20,26 @@ LANES = np.uint64(8)
 ONE = np.uint64(1)
 KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
 NOTHING = np.empty(0, np.uint8)
+
+
+class Labels(NamedTuple):
+    """K labels in rows of `width` numbers, and which may follow which."""
+
+    count: np.uint64
+    width: np.uint64
+    mask: np.ndarray  # (width,) 1 on labels, 0 on padding
+    allowed: np.ndarray  # (K·width,) 1 on pairs of labels that can be, 0 on others and on padding
+    banned: np.ndarray  # (K·K,) uint8, as `lattice.py` takes it; empty: all can be
+
+    @classmethod
+    def of(cls, K, banned=None):
+        width = padded(K)
+        mask = (np.arange(width) < K).astype(float)
+        allowed = np.tile(mask, (K, 1))
+        if banned is not None:
+            allowed[:, :K] *= ~banned
+        flat = NOTHING if banned is None else banned.astype(np.uint8).ravel()
+        return cls(np.uint64(K), np.uint64(width), mask, allowed.ravel(), flat)
 
 
 class Room(NamedTuple):
@@ -45,15 +64,16 @@ def padded(K: int) -> int:
 
 
 @njit(**KERNEL)
-def marginals(T, K, width, mask, x, edges, room, mu, pairs):
+def marginals(T, labels, x, edges, room, mu, pairs):
     """Marginals at the scores x (T, width), edges (K, width); mu, pairs written. Returns log Z."""
-    top, lowest_edge = _fill_table(K, width, mask, edges, room.table, room.turned)
-    level, lowest = _forward(T, K, width, mask, x, room)
+    K, width = labels.count, labels.width
+    top, lowest_edge = _fill_table(labels, edges, room.table, room.turned)
+    level, lowest = _forward(T, K, width, labels.mask, x, room)
     if lowest + lowest_edge >= -lattice.SPAN:  # exp_lanes clips: a wider step would be another one
         _backward(T, K, width, room, mu, pairs)
         if _sound(T, width, room.sums, mu):
             return level + top * (float(T) - 1.0)
-    return _by_logarithms(np.int64(T), np.int64(K), width, x, edges, mu, pairs)
+    return _by_logarithms(np.int64(T), np.int64(K), width, x, edges, labels.banned, mu, pairs)
 
 
 @njit(**KERNEL)
@@ -65,17 +85,24 @@ def _largest(x, at, K):
 
 
 @njit(**KERNEL)
-def _fill_table(K, width, mask, edges, table, turned):
-    """table = e^(edges − top) and its transpose; written. Returns top, the largest, and the least less it."""
-    z, top = zeros(8), edges[0]
+def _fill_table(labels, edges, table, turned):
+    """table = e^(edges − top) and its transpose, 0 where pairs cannot be; written.
+
+    Returns top, the largest, and the least less it.
+    """
+    K, width, z, top = labels.count, labels.width, zeros(8), -np.inf
     low = z
     for a in range(K):
-        top = max(top, _largest(edges, a * width, K))
+        for k in range(a * width, a * width + K):
+            if labels.allowed[k] > 0.0:
+                top = max(top, edges[k])
+    top = top if top > -np.inf else 0.0
     for a in range(K):
         for k in range(np.uint64(0), width, LANES):
-            score = (load(edges, a * width + k, z) - spread(top, z)) * load(mask, k, z)
+            allowed = load(labels.allowed, a * width + k, z)
+            score = (load(edges, a * width + k, z) - spread(top, z)) * allowed
             low = smaller(low, score)
-            store(table, a * width + k, exp_lanes(score) * load(mask, k, z))
+            store(table, a * width + k, exp_lanes(score) * allowed)
         for b in range(K):
             turned[b * width + a] = table[a * width + b]
     return top, least(low)
@@ -167,7 +194,7 @@ def _sound(T, width, sums, mu):
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _by_logarithms(T, K, width, x, edges, mu, pairs):
+def _by_logarithms(T, K, width, x, edges, banned, mu, pairs):
     """The same by `lattice.log_forward_backward`."""
     s, found, levels = np.empty(T * K + K * K), np.empty(T * K + K * K), np.empty(T)
     for k in range(K):
@@ -175,7 +202,7 @@ def _by_logarithms(T, K, width, x, edges, mu, pairs):
             s[t * K + k] = x[t * width + k]
         for a in range(K):
             s[T * K + a * K + k] = edges[a * width + k]
-    lattice.log_forward_backward(T, K, s, 0, NOTHING, found, levels)
+    lattice.log_forward_backward(T, K, s, 0, banned, found, levels)
     for k in range(width):
         for t in range(T):
             mu[t * width + k] = found[t * K + k] if k < K else 0.0

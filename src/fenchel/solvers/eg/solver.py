@@ -10,7 +10,8 @@ from fenchel._math import TINY
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
-from fenchel.solvers.eg_chain import FASTER, LEAST, SLOWER, Arrangement, suits
+from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement
+from fenchel.solvers.eg.sentences import suits
 from fenchel.structures import base
 
 TRIALS = 30  # halvings of a rate before a step is given up
@@ -23,7 +24,7 @@ HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each
 class EGState(DualState):
     """theta: μ_i is the marginals at θ_i; entropies of μ, gaps last met, rates: (n,), or a rate for all.
 
-    age: by how much a gap is taken to have grown since. lam: of this pass. arranged: `eg_chain.Arrangement`,
+    age: by how much a gap is taken to have grown since. lam: of this pass. arranged: `chain.Arrangement`,
     which then holds θ and μ instead.
     """
 
@@ -78,23 +79,29 @@ class EG(DualSolver):
 
     def init(self, problem, start):
         self.reserve(problem, copies=4)
-        n, theta = problem.n, self._first_theta(problem, start)
-        state = EGState(theta=theta, entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
+        n = problem.n
+        state = EGState(entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
         state.rng, state.age = np.random.default_rng(self.seed), np.ones(n)
         state.summed = problem.unrolled is not problem
         if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
-            state.arranged, state.theta = Arrangement(problem, theta), None
+            state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
             state.arranged.settle(state.entropies)
-            state.arranged.weigh()
-            state.rates = np.full(n, float(self.eta))
             return state
-        state.mu = np.empty(problem.shape)
-        _settle(problem.blocks, theta, state.mu, state.entropies)
+        state.theta, state.mu = self._first_theta(problem, start), np.empty(problem.shape)
+        _settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
         state.v = problem.proximal_weights(state.mu, state.centre)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
         state.rates = np.full(1 if self.batch else n, eta)
         return state
+
+    def _arranged(self, problem, start) -> Arrangement:
+        arranged = Arrangement(problem)
+        if start is None:
+            arranged.begin_ahead(problem, self._ahead(problem))
+        else:
+            arranged.begin_at(problem, self._first_theta(problem, start))
+        return arranged
 
     def _first_theta(self, problem, start):
         """θ whose marginals are the warm start's; of linked parts, which do not tell θ, the better of two."""
@@ -107,12 +114,18 @@ class EG(DualSolver):
         return np.log(np.maximum(mu, TINY))
 
     def _fresh_theta(self, problem):
-        theta, first = np.empty(problem.shape), 10.0 if self.first is None else float(self.first)
-        if self.first is None and problem.structure.linked:
-            tokens = problem.examples.rows.shape[0]
-            first = max(first, np.log(tokens / (problem.n * problem.lam) / 5.0))
-        _first(problem.blocks, first, theta)
+        theta = np.empty(problem.shape)
+        _first(problem.blocks, self._ahead(problem), theta)
         return theta
+
+    def _ahead(self, problem) -> float:
+        """By how much the truth is ahead at the start."""
+        if self.first is not None:
+            return float(self.first)
+        if not problem.structure.linked:
+            return 10.0
+        tokens = problem.examples.rows.shape[0]
+        return max(10.0, np.log(tokens / (problem.n * problem.lam) / 5.0))
 
     def _dual_of(self, problem, theta):
         """D at the marginals of θ."""
@@ -176,7 +189,7 @@ class EG(DualSolver):
 
     def point(self, problem, state):
         if state.arranged is not None:
-            state.mu = state.arranged.marginals(problem)
+            return state.arranged.point(problem, state.entropies)
         offset = state.free_weights(problem) if problem.free else 0.0
         return problem.dual_point(state.mu, state.entropies, offset)
 

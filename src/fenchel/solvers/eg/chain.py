@@ -1,0 +1,244 @@
+"""Exponentiated gradient for chains: what makes a visit of a sentence cheap.
+
+The same steps as `solver.py` takes, one sentence at a time, on arrays arranged for them (`sentences.py`):
+
+  * rows of w by frequency: most uses fall on few rows, which then stay in the cache;
+  * an attribute of one token only needs no row: it adds c x² (y_t − μ_t) to the scores of that token,
+    c = m_i/λ (CoNLL-2000: 65 % of the attributes; w shrinks from 64 to 22 MB);
+  * A_iᵀδ is gathered row by row of the sentence, in a buffer that stays in the cache: a trial of a rate reads
+    no row of w, and a step writes each once;
+  * where some weights are not there, the mask is a bit a weight, applied to what is gathered;
+  * labels in explicit vector registers, `lattice_lanes.py`.
+
+A pass over CoNLL-2000 takes 0.2 s where the general kernels take 0.6 s. The certificate comes from the same
+arrays, with w(μ) computed anew: `problem.proven_point` says what it rests on.
+"""
+
+import numpy as np
+
+from fenchel._cache import njit
+from fenchel._lanes import load, spread, store, zeros
+from fenchel._sparse import prefetch
+from fenchel.solvers.eg import weights
+from fenchel.solvers.eg.sentences import arrange
+from fenchel.solvers.eg.weights import Dual, Scratch
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals
+
+FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
+LEAST = 0.1  # what is left of a rate if none would do: a vanishing one would end it for good
+
+
+class Arrangement:
+    """A chain problem's examples and dual variables in the layout of these kernels."""
+
+    def __init__(self, problem):
+        self.sentences, self.origin = arrange(problem)
+        width, K, n = int(self.sentences.labels.width), problem.structure.labels, problem.n
+        N, rows = problem.examples.y.size, self.origin.columns.size
+        sizes = N * width, N * width, n * K * width, n * K * width, rows * width, K * width
+        self.dual = Dual(*map(np.zeros, sizes))
+        self.room = self._new_room()
+
+    def _new_room(self) -> tuple[Room, Scratch]:
+        """For a thread."""
+        d = self.sentences
+        longest, most = (int(np.diff(starts).max(initial=0)) for starts in (d.starts, d.uses.starts))
+        K, width = int(d.labels.count), int(d.labels.width)
+        sizes = [longest * width] * 4 + [K * width] * 3 + [most * width]
+        return Room.of(longest, K, width), Scratch(*map(np.zeros, sizes))
+
+    def begin_ahead(self, problem, first: float) -> None:
+        """θ with the true label of each token ahead of the others by first · its cost."""
+        K, nodes = problem.structure.labels, self.dual.theta.reshape(problem.examples.y.size, -1)
+        nodes[:, :K] = -first * problem.examples.cost[:, None]
+        nodes[np.arange(nodes.shape[0]), problem.examples.y] = 0.0
+
+    def begin_at(self, problem, theta: np.ndarray) -> None:
+        """θ as given in the problem's own layout."""
+        weights.fill(self.sentences, problem.blocks.offsets, theta, self.dual.theta, self.dual.edge_theta)
+
+    def settle(self, entropies) -> None:
+        """μ and its entropies at θ, and w(μ)."""
+        _settle(self.sentences, self.dual, self.room[0], entropies)
+        self.weigh()
+
+    def weigh(self) -> None:
+        """w(μ) anew."""
+        self.dual.w[:], self.dual.table[:] = 0.0, 0.0
+        weights.weigh(self.sentences, self.dual, self.room[1])
+
+    def visit(self, order, most_trials, rates, entropies, gaps) -> int:
+        """One step for each sentence of the order; rates, entropies, gaps (n,) written. Returns trials."""
+        fixed = self.sentences, order.astype(np.uint64), most_trials
+        return _visit_all(*fixed, self.dual, *self.room, rates, entropies, gaps)
+
+    def squared_norm(self) -> float:
+        """‖w(μ)‖²."""
+        return weights.squared_norm(self.sentences, self.dual)
+
+    def point(self, problem, entropies):
+        """The certificate at w(μ), computed anew: what is kept up by increments drifts."""
+        self.weigh()
+        mass, fixed = problem.examples.mass, (self.sentences, self.dual)
+
+        def part(start, stop):
+            return _certify(*fixed, np.uint64(start), np.uint64(stop), mass, entropies, *self._new_room())
+
+        parts = problem.design.for_each_part(problem.n, problem.design.work, part)
+        return problem.proven_point(self.weights(problem), *map(sum, zip(*parts, strict=True)))
+
+    def weights(self, problem) -> np.ndarray:
+        """w in the problem's own layout."""
+        w = np.zeros(problem.dim)
+        weights.export(self.sentences, self.origin, self.dual, self.room[1].delta, w)
+        if problem.structure.transitions:
+            K = problem.structure.labels
+            w[-K * K :].reshape(K, K)[:] = self.dual.table.reshape(K, -1)[:, :K]
+        return w
+
+
+@njit(**KERNEL)
+def _settle(d, q, room, entropies):
+    """μ at θ; q.mu, q.edge_mu, entropies written."""
+    width, size = d.labels.width, d.labels.count * d.labels.width
+    for i in range(np.uint64(d.starts.size - 1)):
+        first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
+        x, edges = q.theta[first * width :], q.edge_theta[i * size :]
+        mu, pairs = q.mu[first * width :], q.edge_mu[i * size :]
+        level = marginals(T, d.labels, x, edges, room, mu, pairs)
+        inner = dot(x, np.uint64(0), mu, np.uint64(0), T * width)
+        outer = dot(edges, np.uint64(0), pairs, np.uint64(0), size)
+        entropies[i] = _entropy(level, inner, outer)
+
+
+@njit(**KERNEL)
+def _entropy(level, inner, outer):
+    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one."""
+    return max(level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer)), 0.0)
+
+
+@njit(**KERNEL)
+def _certify(d, q, start, stop, mass, entropies, room, scratch):
+    """Σ m_i loss_i, Σ m_i · block gap, Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop, at w; room, scratch written.
+
+    The gap of a block is loss_i + ⟨A_i w, y_i − μ_i⟩ − H(μ_i): lepriol2018 (11).
+    """
+    s, _, nu, delta, _, pairs, edge_delta, _ = scratch
+    zero, width, value, gap, moved = np.uint64(0), d.labels.width, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        size = (d.starts[i + ONE] - d.starts[i]) * width
+        weights.residual(d, i, q, delta)
+        weights.edge_residual(d, i, q, edge_delta)
+        weights.scores(d, i, q, delta, s)
+        level = marginals(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
+        loss = max(level - _truth(d, i, q, s), 0.0)
+        along = dot(s, zero, delta, zero, size)
+        along += dot(q.table, zero, edge_delta, zero, np.uint64(q.table.size))
+        value += mass[i] * loss
+        gap += mass[i] * max(loss - along - entropies[i], 0.0)
+        for j in range(size):
+            moved += mass[i] * abs(delta[j])
+        for j in range(q.table.size):
+            moved += mass[i] * abs(edge_delta[j])
+    return value, gap, moved
+
+
+@njit(**KERNEL)
+def _truth(d, i, q, s):
+    """The score of the true labels."""
+    first, width, score = d.starts[i], d.labels.width, 0.0
+    for t in range(d.starts[i + ONE] - first):
+        score += s[t * width + d.y[first + t]]
+        if t > np.uint64(0):
+            score += q.table[d.y[first + t - ONE] * width + d.y[first + t]]
+    return score
+
+
+# ---- a step
+
+
+@njit(**KERNEL)
+def _blend(theta, at, s, rate, size, x):
+    """x = θ + rate (s − θ); written."""
+    z = zeros(8)
+    share = spread(rate, z)
+    for j in range(np.uint64(0), size, LANES):
+        old = load(theta, at + j, z)
+        store(x, j, old + share * (load(s, j, z) - old))
+
+
+@njit(**KERNEL)
+def _subtract(x, y, at, size, out):
+    """out = x − y[at:]; written."""
+    z = zeros(8)
+    for j in range(np.uint64(0), size, LANES):
+        store(out, j, load(x, j, z) - load(y, at + j, z))
+
+
+@njit(**KERNEL)
+def _copy(x, size, out, at):
+    z = zeros(8)
+    for j in range(np.uint64(0), size, LANES):
+        store(out, at + j, load(x, j, z))
+
+
+@njit(**KERNEL)
+def _fetch(d, i, q):
+    """Ask for the rows of sentence i before they are needed."""
+    for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
+        for k in range(np.uint64(0), d.labels.width, LANES):
+            prefetch(q.w, np.uint64(d.uses.rows[u]) * d.labels.width + k)
+
+
+@njit(**KERNEL)
+def _visit_all(d, order, most_trials, q, room, scratch, rates, entropies, gaps):
+    """collins2008 Figure 3 over the order; q, rates, entropies, gaps written. Returns the trials made."""
+    trials = 0
+    for k in range(order.size):
+        if k + 1 < order.size:
+            _fetch(d, order[k + 1], q)
+        trials += _visit(d, order[k], most_trials, q, room, scratch, rates, entropies, gaps)
+    return trials
+
+
+@njit(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
+def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
+    """One step for sentence i: the rate is halved until the dual does not fall. Returns the trials."""
+    s, x, nu, delta, edges, pairs, edge_delta, change = scratch
+    zero, width, c = np.uint64(0), d.labels.width, d.rates[i]
+    edge_size = d.labels.count * width
+    T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
+    at, size, before = d.starts[i] * width, T * width, rates[i]
+    weights.residual(d, i, q, delta)
+    weights.scores(d, i, q, delta, s)
+    for trial in range(most_trials):
+        _blend(q.theta, at, s, rates[i], size, x)
+        _blend(q.edge_theta, edge_at, q.table, rates[i], edge_size, edges)
+        level = marginals(T, d.labels, x, edges, room, nu, pairs)
+        _subtract(nu, q.mu, at, size, delta)
+        _subtract(pairs, q.edge_mu, edge_at, edge_size, edge_delta)
+        square = (
+            weights.gather(d, i, delta, change)
+            + weights.of_single(d, i, delta)
+            + weights.edge_square(d, edge_delta)
+        )
+        linear = dot(s, zero, delta, zero, size) + dot(q.table, zero, edge_delta, zero, edge_size)
+        inner, outer = dot(x, zero, nu, zero, size), dot(edges, zero, pairs, zero, edge_size)
+        entropy = _entropy(level, inner, outer)
+        if entropy - entropies[i] + linear - 0.5 * c * square >= -1e-13 * (1.0 + abs(level)):
+            here = dot(q.theta, at, delta, zero, size)
+            here += dot(q.edge_theta, edge_at, edge_delta, zero, edge_size)
+            gaps[i] = max(0.5 * (linear - here) / rates[i], 0.0)
+            rates[i] = min(1.0, FASTER * rates[i])
+            entropies[i] = entropy
+            _copy(x, size, q.theta, at)
+            _copy(nu, size, q.mu, at)
+            _copy(edges, edge_size, q.edge_theta, edge_at)
+            _copy(pairs, edge_size, q.edge_mu, edge_at)
+            weights.take(d, i, c, change, q.w)
+            for j in range(edge_size):
+                q.table[j] -= c * edge_delta[j] * d.edge_keep[j]
+            return trial + 1
+        rates[i] *= SLOWER
+    rates[i] = LEAST * before
+    return most_trials

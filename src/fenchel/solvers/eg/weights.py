@@ -1,0 +1,210 @@
+"""From dual variables to weights and to scores, in the layout of `sentences.py`: A_i and A_iᵀ of a sentence.
+
+Arrays are flat; rows of labels are padded to `width`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel._cache import njit
+from fenchel._lanes import kept, load, spread, store, total, zeros
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot
+
+
+class Dual(NamedTuple):
+    """θ and μ: nodes (N, width), edges (n, K, width); w and its table of transitions (K, width). All flat."""
+
+    theta: np.ndarray
+    mu: np.ndarray
+    edge_theta: np.ndarray
+    edge_mu: np.ndarray
+    w: np.ndarray
+    table: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room for any sentence: (T, width); edges, pairs, edge_delta (K, width); change (rows, width)."""
+
+    s: np.ndarray
+    x: np.ndarray
+    nu: np.ndarray
+    delta: np.ndarray
+    edges: np.ndarray
+    pairs: np.ndarray
+    edge_delta: np.ndarray
+    change: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def fill(d, offsets, theta, nodes, edges):
+    """From the problem's layout to this one; nodes, edges written."""
+    K, width = d.labels.count, d.labels.width
+    for i in range(np.uint64(d.starts.size - 1)):
+        T = d.starts[i + ONE] - d.starts[i]
+        for k in range(K):
+            for t in range(T):
+                nodes[(d.starts[i] + t) * width + k] = theta[offsets[i] + t * K + k]
+            for a in range(K):
+                edges[(i * K + a) * width + k] = theta[offsets[i] + (T + a) * K + k]
+
+
+@njit(cache=True, nogil=True)
+def export(d, origin, q, delta, w):
+    """The weights of attributes in the problem's layout; w written, delta is room."""
+    K, width, e = d.labels.count, d.labels.width, np.uint64(0)
+    for r in range(np.uint64(origin.columns.size)):
+        for k in range(K):
+            w[origin.columns[r] * K + k] = q.w[origin.rows[r] * width + k]
+    for i in range(np.uint64(d.starts.size - 1)):
+        residual(d, i, q, delta)
+        while e < np.uint64(origin.tokens.size) and origin.tokens[e] < d.starts[i + ONE]:
+            token, to = origin.tokens[e], origin.own[e] * K
+            at = (token - d.starts[i]) * width
+            for k in range(K):
+                if d.keep.size == 0 or k == d.y[token]:
+                    w[to + k] = -d.rates[i] * origin.values[e] * delta[at + k]
+            e += ONE
+
+
+@njit(**KERNEL)
+def weigh(d, q, room):
+    """w(μ) = Σ c_i A_iᵀ(y_i − μ_i) added to q.w, q.table; room written."""
+    for i in range(np.uint64(d.starts.size - 1)):
+        residual(d, i, q, room.delta)
+        edge_residual(d, i, q, room.edge_delta)
+        gather(d, i, room.delta, room.change)
+        take(d, i, d.rates[i], room.change, q.w)
+        for j in range(d.edge_keep.size):
+            q.table[j] -= d.rates[i] * room.edge_delta[j] * d.edge_keep[j]
+
+
+@njit(**KERNEL)
+def residual(d, i, q, delta):
+    """delta (T, width) = μ_i − y_i of nodes; of the likeliest label minus the sum of the others, to keep
+    digits; written.
+    """
+    first, K, width = d.starts[i], d.labels.count, d.labels.width
+    for t in range(d.starts[i + ONE] - first):
+        at, begin, best, others = t * width, (first + t) * width, np.uint64(0), 0.0
+        for k in range(width):
+            delta[at + k] = q.mu[begin + k]
+        delta[at + d.y[first + t]] -= 1.0
+        for k in range(K):
+            best = k if q.mu[begin + k] > q.mu[begin + best] else best
+            others += delta[at + k]
+        delta[at + best] -= others
+
+
+@njit(**KERNEL)
+def edge_residual(d, i, q, delta):
+    """The same of transitions, (K, width); written."""
+    first, size = d.starts[i], np.uint64(d.edge_keep.size)
+    for j in range(size):
+        delta[j] = q.edge_mu[i * size + j]
+    for t in range(first + ONE, d.starts[i + ONE]):
+        delta[d.y[t - ONE] * d.labels.width + d.y[t]] -= 1.0
+
+
+@njit(**KERNEL)
+def gather(d, i, delta, change):
+    """change (rows of the sentence, width) = A_iᵀ δ where there are weights; written. Returns ‖change‖²."""
+    z, width, at = zeros(8), d.labels.width, np.uint64(0)
+    squares, blocks = z, d.labels.width // LANES
+    for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
+        row, begin, end = np.uint64(d.uses.rows[u]), d.uses.ends[u], d.uses.ends[u + ONE]
+        for k in range(np.uint64(0), width, LANES):
+            sums = z
+            if d.uses.values.size == 0:
+                sums = load(delta, np.uint64(d.uses.tokens[begin]) * width + k, z)
+                for e in range(begin + ONE, end):
+                    sums = sums + load(delta, np.uint64(d.uses.tokens[e]) * width + k, z)
+            else:
+                for e in range(begin, end):
+                    x = spread(d.uses.values[e], z)
+                    sums = sums + x * load(delta, np.uint64(d.uses.tokens[e]) * width + k, z)
+            if d.keep.size > 0:
+                sums = kept(d.keep, row * blocks + k // LANES, sums)
+            store(change, at, sums)
+            at += LANES
+            squares = squares + sums * sums
+    return total(squares)
+
+
+@njit(**KERNEL)
+def squared_pull(d, i, delta, edge_delta, change):
+    """‖A_iᵀδ‖²; change as `gather` leaves it."""
+    return gather(d, i, delta, change) + of_single(d, i, delta) + edge_square(d, edge_delta)
+
+
+@njit(**KERNEL)
+def take(d, i, c, change, w):
+    """w −= c · change, which `_gather` left; w written."""
+    z, width, at = zeros(8), d.labels.width, np.uint64(0)
+    step = spread(-c, z)
+    for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
+        row = np.uint64(d.uses.rows[u]) * width
+        for k in range(row, row + width, LANES):
+            store(w, k, load(w, k, z) + step * load(change, at, z))
+            at += LANES
+
+
+@njit(**KERNEL)
+def of_single(d, i, delta):
+    """The share in ‖A_iᵀδ‖² of the attributes of one token; with a mask they have the weight of its label."""
+    first, width, square = d.starts[i], d.labels.width, 0.0
+    for t in range(d.starts[i + ONE] - first):
+        if d.keep.size > 0:
+            square += d.single[first + t] * delta[t * width + d.y[first + t]] ** 2
+        else:
+            square += d.single[first + t] * dot(delta, t * width, delta, t * width, width)
+    return square
+
+
+@njit(**KERNEL)
+def edge_square(d, delta):
+    """‖δ‖² of transitions, where there are weights."""
+    z = zeros(8)
+    squares = z
+    for j in range(np.uint64(0), np.uint64(d.edge_keep.size), LANES):
+        here = load(delta, j, z) * load(d.edge_keep, j, z)
+        squares = squares + here * here
+    return total(squares)
+
+
+@njit(**KERNEL)
+def scores(d, i, q, delta, s):
+    """s (T, width) = A_i w, attributes of one token by its residual μ − y, delta; s written."""
+    z, first, width = zeros(8), d.starts[i], d.labels.width
+    for t in range(d.starts[i + ONE] - first):
+        token, at = first + t, t * width
+        begin, end, own = d.indptr[token], d.indptr[token + ONE], -d.rates[i] * d.single[token]
+        even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
+        of_all = spread(own if d.keep.size == 0 else 0.0, z)
+        for k in range(np.uint64(0), width, LANES):
+            p, q_ = of_all * load(delta, at + k, z), z
+            for e in range(begin, even, np.uint64(2)):
+                p = p + load(q.w, np.uint64(d.rows[e]) * width + k, z)
+                q_ = q_ + load(q.w, np.uint64(d.rows[e + ONE]) * width + k, z)
+            for e in range(even, end):
+                x = spread(1.0 if d.values.size == 0 else d.values[e], z)
+                p = p + x * load(q.w, np.uint64(d.rows[e]) * width + k, z)
+            store(s, at + k, p + q_)
+        if d.keep.size > 0:
+            s[at + d.y[token]] += own * delta[at + d.y[token]]
+
+
+@njit(**KERNEL)
+def squared_norm(d, q):
+    """‖w‖², of attributes of one token by its residual y − μ."""
+    zero, width = np.uint64(0), d.labels.width
+    square = dot(q.w, zero, q.w, zero, np.uint64(q.w.size))
+    square += dot(q.table, zero, q.table, zero, np.uint64(q.table.size))
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            at, true = t * width, q.mu[t * width + d.y[t]]
+            residual = (1.0 - true) ** 2
+            if d.keep.size == 0:
+                residual = dot(q.mu, at, q.mu, at, width) + 1.0 - 2.0 * true
+            square += d.single[t] * d.rates[i] ** 2 * residual
+    return square
