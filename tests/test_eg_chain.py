@@ -69,6 +69,16 @@ def test_padded_marginals_are_the_plain_ones(K, scale):
         assert not mu.reshape(T, width)[:, K:].any()
 
 
+def test_a_mask_holds_where_every_attribute_has_one_token():
+    X, observed = sp.eye(6, format="csr"), np.ones(6 * 2 + 4, bool)
+    observed[[1, 4, 15]] = False
+    problem = problems.chain(X, [0, 1, 1, 0, 0, 1], [0, 3, 6], labels=2, observed=observed)
+    problem_of_all = problems.chain(X, [0, 1, 1, 0, 0, 1], [0, 3, 6], labels=2, observed=True)
+    for each in (problem, problem_of_all):
+        result = solve(each, "eg", tol=1e-8)
+        assert result.status is Status.CONVERGED and not result.w[~each.structure.mask].any()
+
+
 def test_chains_with_the_log_loss_are_arranged():
     assert all(suits(chain(**kind)) for kind in KINDS.values())
     assert not suits(chain(loss="hinge"))

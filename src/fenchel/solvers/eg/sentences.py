@@ -38,7 +38,8 @@ class Sentences(NamedTuple):
     values: np.ndarray  # float64; empty where all are 1
     single: np.ndarray  # (N,) Σ x² of the attributes that no other token has: they need no row
     uses: Uses
-    keep: np.ndarray  # (rows of w · width/8,) uint8, a bit for each weight that there is; empty: all are
+    masked: bool  # whether some weights are not there
+    keep: np.ndarray  # (rows of w · width/8,) uint8, then a bit for each weight that is
     edge_keep: np.ndarray  # (K·width,) the same of transitions, 0 or 1
     starts: np.ndarray  # (n + 1,) uint64
     y: np.ndarray  # (N,) uint64
@@ -77,6 +78,7 @@ def arrange(problem) -> tuple[Sentences, Origin]:
         values,
         np.bincount(single[0], weights=single[2] ** 2, minlength=N).astype(float),
         _uses(indptr, places, values, examples.starts, columns.size),
+        mask is not None,
         EVERYTHING if mask is None else _bits(mask[columns], int(labels.width)),
         edge_keep,
         examples.starts,

@@ -62,7 +62,7 @@ def export(d, origin, q, delta, w):
             token, to = origin.tokens[e], origin.own[e] * K
             at = (token - d.starts[i]) * width
             for k in range(K):
-                if d.keep.size == 0 or k == d.y[token]:
+                if not d.masked or k == d.y[token]:
                     w[to + k] = -d.rates[i] * origin.values[e] * delta[at + k]
             e += ONE
 
@@ -123,7 +123,7 @@ def gather(d, i, delta, change):
                 for e in range(begin, end):
                     x = spread(d.uses.values[e], z)
                     sums = sums + x * load(delta, np.uint64(d.uses.tokens[e]) * width + k, z)
-            if d.keep.size > 0:
+            if d.masked:
                 sums = kept(d.keep, row * blocks + k // LANES, sums)
             store(change, at, sums)
             at += LANES
@@ -154,7 +154,7 @@ def of_single(d, i, delta):
     """The share in ‖A_iᵀδ‖² of the attributes of one token; with a mask they have the weight of its label."""
     first, width, square = d.starts[i], d.labels.width, 0.0
     for t in range(d.starts[i + ONE] - first):
-        if d.keep.size > 0:
+        if d.masked:
             square += d.single[first + t] * delta[t * width + d.y[first + t]] ** 2
         else:
             square += d.single[first + t] * dot(delta, t * width, delta, t * width, width)
@@ -180,7 +180,7 @@ def scores(d, i, q, delta, s):
         token, at = first + t, t * width
         begin, end, own = d.indptr[token], d.indptr[token + ONE], -d.rates[i] * d.single[token]
         even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
-        of_all = spread(own if d.keep.size == 0 else 0.0, z)
+        of_all = spread(own if not d.masked else 0.0, z)
         for k in range(np.uint64(0), width, LANES):
             p, q_ = of_all * load(delta, at + k, z), z
             for e in range(begin, even, np.uint64(2)):
@@ -190,7 +190,7 @@ def scores(d, i, q, delta, s):
                 x = spread(1.0 if d.values.size == 0 else d.values[e], z)
                 p = p + x * load(q.w, np.uint64(d.rows[e]) * width + k, z)
             store(s, at + k, p + q_)
-        if d.keep.size > 0:
+        if d.masked:
             s[at + d.y[token]] += own * delta[at + d.y[token]]
 
 
@@ -204,7 +204,7 @@ def squared_norm(d, q):
         for t in range(d.starts[i], d.starts[i + ONE]):
             at, true = t * width, q.mu[t * width + d.y[t]]
             residual = (1.0 - true) ** 2
-            if d.keep.size == 0:
+            if not d.masked:
                 residual = dot(q.mu, at, q.mu, at, width) + 1.0 - 2.0 * true
             square += d.single[t] * d.rates[i] ** 2 * residual
     return square
