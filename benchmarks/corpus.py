@@ -21,7 +21,7 @@ FEW = 50  # sentences, to compile kernels with
 
 
 class Corpus:
-    """A set under `options` (sentences, threads, patience); its files are written to a folder of its own."""
+    """A set under `options` (sentences, threads, patience, observed); its files go to a folder of its own."""
 
     def __init__(self, name, options, folder):
         self.name, self.options, self.preset = name, options, PRESETS[name]
@@ -32,11 +32,18 @@ class Corpus:
         datasets.write_columns(self.train, self.train_file)
         datasets.write_columns(self.test, self.test_file)
 
+    @property
+    def weights(self):
+        """The setting for which weights there are."""
+        return {"observed": True} if self.options.observed else {}
+
     def say(self, *words):
         print(f"{self.name}:", *words, file=sys.stderr, flush=True)
 
     def model(self, **settings):
-        settings = {"n_jobs": self.options.threads, "max_seconds": self.options.patience} | settings
+        settings = (
+            {"n_jobs": self.options.threads, "max_seconds": self.options.patience} | self.weights | settings
+        )
         return make_model(self.preset, **settings)
 
     @cached_property
@@ -55,7 +62,8 @@ class Corpus:
     def best(self):
         """P* to a relative PRECISION, proven; kept, for it takes longer than all else."""
         columns = self.data.sequences.rows.n_columns
-        path = datasets.CACHE / f"tagging-{self.name}-{len(self.train)}-{columns}-c2-{C2:g}.npz"
+        which = "-observed" if self.options.observed else ""
+        path = datasets.CACHE / f"tagging-{self.name}-{len(self.train)}-{columns}-c2-{C2:g}{which}.npz"
         if not path.exists():
             self.say(f"the optimum, to {PRECISION:g}")
             model = fit(self.model(tol=PRECISION, max_iter=100_000, max_seconds=None), self.data)
@@ -73,7 +81,7 @@ class Corpus:
     @cached_property
     def rival(self):
         """CRFsuite with all sentences appended, and the seconds of reading, attributes and appending."""
-        return load_rival(self.train_file, self.preset)
+        return load_rival(self.train_file, self.preset, self.options.observed)
 
     @cached_property
     def truth(self):
@@ -126,10 +134,10 @@ def rival_items(path, preset):
         yield attributes_of(preset, [fields[:-1] for fields in sentence])
 
 
-def load_rival(path, preset):
+def load_rival(path, preset, observed=False):
     """(CRFsuite, seconds of reading, of making attributes, of appending)."""
     looks_of.cache_clear()
-    rival, clock = CRFsuite(), time.perf_counter
+    rival, clock = CRFsuite(observed), time.perf_counter
     start = clock()
     made = appended = 0.0
     for sentence in read_sentences(path):

@@ -145,13 +145,15 @@ class CRFsuite:
     """python-crfsuite's trainer: minimises sum_i loss_i + c2 ||w||^2 over all weights there could be.
 
     feature.possible_states and possible_transitions are on: a weight for each pair of attribute and label,
-    and of labels. The data are handed over once, sentence by sentence, and stay in the trainer.
+    and of labels; `observed`, its default: only of pairs that occur. The data are handed over once, sentence
+    by sentence, and stay in the trainer.
     """
 
-    def __init__(self):
+    def __init__(self, observed=False):
         import pycrfsuite
 
         self.trainer = pycrfsuite.Trainer(verbose=False)
+        self.possible = int(not observed)
 
     def append(self, attributes, labels):
         """One more sentence: a list of attribute names for each token, and the labels."""
@@ -162,7 +164,8 @@ class CRFsuite:
         lines, clock = [], time.perf_counter
         self.trainer.message = lambda line: lines.append((clock(), line))
         self.trainer.select(algorithm)
-        self.trainer.set_params({"feature.possible_states": 1, "feature.possible_transitions": 1, **options})
+        names = "feature.possible_states", "feature.possible_transitions"
+        self.trainer.set_params(dict.fromkeys(names, self.possible) | options)
         start = clock()
         self.trainer.train(str(path))
         return TrainingLog.parse([(when - start, line) for when, line in lines])

@@ -209,7 +209,7 @@ def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
     edge_size = d.labels.count * width
     T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
     at, size, before = d.starts[i] * width, T * width, rates[i]
-    weights.residual(d, i, q, delta)
+    weights.difference(d, i, q, delta)
     weights.scores(d, i, q, delta, s)
     for trial in range(most_trials):
         _blend(q.theta, at, s, rates[i], size, x)

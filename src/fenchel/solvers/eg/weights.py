@@ -80,16 +80,23 @@ def weigh(d, q, room):
 
 
 @njit(**KERNEL)
+def difference(d, i, q, delta):
+    """delta (T, width) = μ_i − y_i of nodes; written."""
+    z, first, width = zeros(8), d.starts[i], d.labels.width
+    T = d.starts[i + ONE] - first
+    for j in range(np.uint64(0), T * width, LANES):
+        store(delta, j, load(q.mu, first * width + j, z))
+    for t in range(T):
+        delta[t * width + d.y[first + t]] -= 1.0
+
+
+@njit(**KERNEL)
 def residual(d, i, q, delta):
-    """delta (T, width) = μ_i − y_i of nodes; of the likeliest label minus the sum of the others, to keep
-    digits; written.
-    """
+    """The same; of the likeliest label minus the sum of the others, which keeps digits."""
+    difference(d, i, q, delta)
     first, K, width = d.starts[i], d.labels.count, d.labels.width
     for t in range(d.starts[i + ONE] - first):
         at, begin, best, others = t * width, (first + t) * width, np.uint64(0), 0.0
-        for k in range(width):
-            delta[at + k] = q.mu[begin + k]
-        delta[at + d.y[first + t]] -= 1.0
         for k in range(K):
             best = k if q.mu[begin + k] > q.mu[begin + best] else best
             others += delta[at + k]
