@@ -96,10 +96,18 @@ def njit(function=None, *, cache=False, **options):
     """
     if function is None:
         return partial(njit, cache=cache, **options)
-    kernel = numba.njit(**{"error_model": "numpy"} | options)(function)
+    kernel = numba.njit(**{"error_model": "numpy", "no_cfunc_wrapper": True} | options)(function)
     if cache:
         kernel._cache = cache_for(function)  # what numba.njit(cache=True) does, with its own cache
     return kernel
+
+
+def helper(function=None, **options):
+    """`njit` for kernels that only other kernels call.
+
+    No way in from Python is compiled: for named tuples of arrays that takes longer than the kernel itself.
+    """
+    return njit(function, no_cpython_wrapper=True, **options)
 
 
 def cache_for(function):

@@ -1,6 +1,11 @@
-"""How long Numba has been compiling or loading kernels in this process: no clock of ours counts that."""
+"""How long Numba has been compiling or loading kernels in this process: no clock of ours counts that.
 
+And who is told that it does.
+"""
+
+import sys
 import time
+from contextlib import contextmanager
 
 from numba.core import event
 
@@ -46,3 +51,55 @@ def compiling_clock():
     """A function that tells the seconds spent compiling, as a clock does: only differences mean something."""
     _stopwatch.forget_unfinished()
     return _stopwatch.seconds
+
+
+PATIENCE = 2.0  # seconds of compiling after which the user is told
+
+
+class _Herald(event.Listener):
+    """Says that kernels of this package are being compiled: what takes seconds must not be silent."""
+
+    def __init__(self):
+        self.listener = tell_once
+        self._depth, self._spent, self._mark = 0, 0.0, 0.0
+
+    def on_start(self, event):
+        if _is_ours(event):
+            self._depth += 1
+            if self._depth == 1:
+                self._mark = time.perf_counter()
+            self.listener(True, self._spent + time.perf_counter() - self._mark)
+
+    def on_end(self, event):
+        if _is_ours(event) and self._depth > 0:
+            self._depth -= 1
+            if self._depth == 0:
+                self._spent += time.perf_counter() - self._mark
+                self.listener(False, self._spent)
+
+
+def _is_ours(event) -> bool:
+    return event.data["dispatcher"].py_func.__module__.startswith("fenchel.")
+
+
+def tell_once(compiling: bool, seconds: float) -> None:
+    """Write a line, once in a process, where somebody may be looking."""
+    looked_at = "ipykernel" in sys.modules or getattr(sys.stderr, "isatty", bool)()
+    if compiling and seconds >= PATIENCE and looked_at and not _told:
+        _told.append(seconds)
+        print("fenchel: compiling kernels, once on this machine (up to half a minute)", file=sys.stderr)
+
+
+@contextmanager
+def heard_by(listener):
+    """Within it listener(whether it is compiling, seconds so far) is told instead."""
+    before, _herald.listener = _herald.listener, listener
+    try:
+        yield
+    finally:
+        _herald.listener = before
+
+
+_told: list[float] = []
+_herald = _Herald()
+event.register("numba:compile", _herald)

@@ -25,6 +25,7 @@ def kernel_by_type(declaration):
     functools.update_wrapper(call, declaration)
     choose.__signature__ = inspect.signature(declaration)
     options = {"nogil": True, "fastmath": REORDER, "forceinline": True, "error_model": "numpy"}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # jitted code alone calls it
     overload(call, strict=False, jit_options=options)(choose)
 
     def implement(*kinds):

@@ -5,7 +5,7 @@ Every kernel takes and returns plain numbers, so that larger kernels inline it.
 
 from math import exp, inf, log, log1p
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 
 # Sums may be reordered and fused, but nan, inf and signed zero keep their meaning:
 # plain fastmath turned log-sum-exp of all −∞ into nan and made isnan always false.
@@ -71,7 +71,7 @@ def kl_pair(p, q, s):
     return _kl_term_or_log(p, nu_p, -s) + _kl_term_or_log(q, nu_q, s)
 
 
-@njit(cache=True, fastmath=False)
+@helper(cache=True, fastmath=False)
 def _kl_term_or_log(mu, nu, s):
     """kl_term(mu, nu) for ν = σ(−s), by its logarithm where ν has lost its digits."""
     if nu > TINY or mu <= 0.0:

@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER
 
@@ -276,7 +276,7 @@ def prefetch(typing_context, array, index):
     return types.void(array, index), emit
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def prefetch_row(rows, i):
     """Bring row i into the cache ahead of its use.
 

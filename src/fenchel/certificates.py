@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._sparse import Rows, Table, column, height, row_begin, row_end
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
@@ -172,7 +172,7 @@ def _sizes(peaks, outputs, w):
     return by_columns, _norm(w[:columns]), _norm(w[columns:])
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _norm(w):
     """‖w‖, and the largest |w| where the squares are lost to underflow."""
     square, top = 0.0, 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._sparse import Rows, Table, as_csr, as_rows, column, row_begin, row_end, take
 
 
@@ -172,7 +172,7 @@ def _leaders(rows, bits, starts, target, keys, order, leader):
         leader[i] = current
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _equal(rows, bits, starts, i, j):
     """Whether two examples have the same rows."""
     if starts[i + 1] - starts[i] != starts[j + 1] - starts[j]:

@@ -277,7 +277,15 @@ class Problem(Certified):
             kernel = SEVERAL_ROWS[self.structure.name]
         else:
             kernel = losses.log_value_and_pull
-        return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, scores, v))
+        given = self._given(scores)
+        return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, given, v))
+
+    def _given(self, scores) -> np.ndarray:
+        """The scores, or an empty array of their kind: kernels are compiled once for both."""
+        if scores is not None:
+            return scores
+        several = self.design.matrix and not self.structure.linked
+        return np.empty((0, 0)) if several else NO_WEIGHTS
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
         """The scores of all examples there; computed at the first call, unless they were met."""
@@ -379,7 +387,7 @@ class Problem(Certified):
         gaps = np.empty(self.n) if gaps is None else gaps
         if mu is not None and entropies.size == 0:
             self._require_entropy()
-        shared = v, scores, mu, entropies, gaps
+        shared = v, self._given(scores), mu, entropies, gaps
         parts = self._each_part(
             lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)
         )

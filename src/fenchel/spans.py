@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 
 _OUTSIDE, _BEGIN, _INSIDE, _END, _SINGLE, _OTHER = range(6)
 _LETTERS = {"O": _OUTSIDE, ".": _OUTSIDE, "B": _BEGIN, "I": _INSIDE}
@@ -132,7 +132,7 @@ def _encode(sequences):
     return codes, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]), list(kinds)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _starts_span(before, letter, changed):
     """Whether a span starts at a label; `changed`: it has another type than the label before."""
     if letter in (_BEGIN, _SINGLE):
@@ -143,7 +143,7 @@ def _starts_span(before, letter, changed):
     return changed or (letter != _OTHER and opens)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _ends_span(before, letter, changed):
     """Whether a span that holds the label before ends there."""
     if before in (_END, _SINGLE):

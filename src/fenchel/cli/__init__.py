@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": "fenchel.cli.inspect:inspect",
     "attributes": "fenchel.cli.attributes:attributes",
     "solvers": "fenchel.cli.solvers:solvers",
+    "warm": "fenchel.cli.warm:warm",
 }
 
 

@@ -16,12 +16,19 @@ def gap_bar(tol: float, quiet: bool):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from fenchel._compiling import heard_by
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"))
     console = Console(file=sys.stderr)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("compiling", total=1.0, number="")
+        task, known = progress.add_task("starting", total=1.0, number=""), ["training"]
+
+        def tell(compiling, seconds):
+            words = "compiling kernels, once on this machine" if compiling else known[-1]
+            progress.update(task, description=words)
 
         def move(trace):
+            known[:] = [trace.solver]
             progress.update(
                 task,
                 description=trace.solver,
@@ -29,7 +36,8 @@ def gap_bar(tol: float, quiet: bool):
                 number=_number(trace, tol),
             )
 
-        yield [move]
+        with heard_by(tell):
+            yield [move]
 
 
 def bar_is_shown(quiet: bool) -> bool:

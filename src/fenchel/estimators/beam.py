@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._memory import require_memory
 
 
@@ -76,7 +76,7 @@ def _search(tokens, first, last, local, beam):
     return size
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _read_back(beam, rank, first, last, tags):
     """Write the tags of the sequence of that rank, from its end, to tags[first:last]."""
     e = rank
@@ -85,7 +85,7 @@ def _read_back(beam, rank, first, last, tags):
         e = beam.parent[t, e]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _score_word(tokens, t, W, s):
     """s = Σ W[column] over the attributes of token t that are not made of tags; s (K,) written."""
     for k in range(s.size):
@@ -97,7 +97,7 @@ def _score_word(tokens, t, W, s):
         _add_weights(W, tokens.around[t, j], s)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _add_weights(W, column, s):
     """s += W[column], unless there is no such column; s (K,) written."""
     if column >= 0:
@@ -106,7 +106,7 @@ def _add_weights(W, column, s):
             s[k] += W[j, k]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _advance(t, size, row, local, beam):
     """Go one word further from each of `size` beginnings; return how many there are then."""
     K, kept = beam.static.size, 0
@@ -127,7 +127,7 @@ def _advance(t, size, row, local, beam):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _log_softmax(static, local, one, two, log_p):
     """log p(· | x, tag before, tag two before); log_p (K,) written, none above 0."""
     for k in range(static.size):
@@ -160,12 +160,12 @@ def _offer(score, number, kept, s, n):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _is_worse(s, n, other_s, other_n):
     return s < other_s or (s == other_s and n > other_n)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _sift_up(score, number, at, s, n):
     """Put (s, n) at the free place `at` or, while parents are better, above."""
     while at > 0:
@@ -177,7 +177,7 @@ def _sift_up(score, number, at, s, n):
     score[at], number[at] = s, n
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _sift_down(score, number, kept, s, n):
     """Put (s, n) in the place of the top or, while children are worse, below."""
     at, below = 0, 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 
 ABSENT = np.uint32(0xFFFFFFFF)  # no such value, no such attribute
 FROM_TOKEN, FROM_FIRST, FROM_LAST = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -91,7 +91,7 @@ def lay_out(starts, codes, column, ids, base, stride, pads, reach, out):
 
 # Kernels called for each occurrence take arrays, not named tuples: taking an array out of one counts its
 # references up and down, and looking up an attribute took 120 ns instead of 67 ns.
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
     """Whether all macros of a line have a value at place t of the sentence first:end; the key is written."""
     j = _ZERO
@@ -105,7 +105,7 @@ def _find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _is_placed(place, skip_first, t, first, end):
     """Whether a line has an attribute at place t of the sentence first:end at all."""
     if t == first and skip_first:
@@ -113,7 +113,7 @@ def _is_placed(place, skip_first, t, first, end):
     return not ((place == FIRST and t != first) or (place == LAST and t + _ONE != end))
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _shifts(plan, size):
     """(M,) how far the value of each macro is from the place it counts from, in values of a Grid."""
     shift = np.empty(plan.source.size, np.uint64)
@@ -122,7 +122,7 @@ def _shifts(plan, size):
     return shift
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _tag(keys, begin, width):
     """A hash of 32 bits: it chooses the slot and is kept there."""
     h = _ODD
@@ -132,7 +132,7 @@ def _tag(keys, begin, width):
     return (h * _ODD) >> _HIGH
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _same(keys, at, key, begin, width):
     for j in range(width):  # noqa: SIM110, all() of a generator does not compile
         if keys[at + j] != key[begin + j]:
@@ -143,7 +143,7 @@ def _same(keys, at, key, begin, width):
 # ---- learning
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _doubled(slots):
     """The table with twice the slots."""
     bigger = np.zeros(2 * slots.size, np.uint64)
@@ -158,7 +158,7 @@ def _doubled(slots):
     return bigger
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _longer(array):
     longer = np.empty(2 * array.size, array.dtype)
     for i in range(array.size):
@@ -166,7 +166,7 @@ def _longer(array):
     return longer
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _find_slot(slots, keys, key, width, tag):
     """The slot of a key of a group, or the empty one where it belongs."""
     mask = np.uint64(slots.size - 1)
@@ -245,7 +245,7 @@ def renumber(numbers, group, group_begin, min_count):
     return new, count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _sort(indices, begin, end, gap):
     """Sort every gap-th number of the row begin:end, from each of the first on."""
     for i in range(begin + gap, end):
@@ -256,7 +256,7 @@ def _sort(indices, begin, end, gap):
         indices[at] = a
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _finish_row(indices, data, begin, end):
     """Sort the row begin:end and add up what is there more than once; return its new end."""
     if end - begin > np.uint64(
@@ -272,7 +272,7 @@ def _finish_row(indices, data, begin, end):
     return _add_up(indices, data, begin, end) if twice else end
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _add_up(indices, data, begin, end):
     """Make neighbours of the same number one; return the new end of the row."""
     last = begin

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.errors import DataError
 from fenchel.io._numbers import MANY, scan_digits, scan_number
 from fenchel.io._text import open_text
@@ -191,14 +191,14 @@ def _drop_zeros(rows):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _skip_blanks(text, at):
     while text[at] in (_SPACE, _TAB, _RETURN):
         at += 1
     return at
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _skip_qid(text, at):
     """Skip blanks and `qid:...` if it comes next."""
     at = _skip_blanks(text, at)
@@ -210,12 +210,12 @@ def _skip_qid(text, at):
     return at
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _ends_line(byte):
     return byte in (_NEWLINE, _HASH)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _ends_token(byte):
     return byte in (_SPACE, _NEWLINE, _HASH, _TAB, _RETURN)
 

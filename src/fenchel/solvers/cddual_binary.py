@@ -13,7 +13,7 @@ from math import exp, log
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY, xlogx
 from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot
 
@@ -66,7 +66,7 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     return newtons, gap
 
 
-@njit(cache=True, forceinline=True)
+@helper(cache=True, forceinline=True)
 def _prefetch_example(blocks, i, mu):
     """Bring what the next step needs into the cache; without this a step on a short row mostly waits."""
     prefetch_row(blocks.rows, i)
@@ -76,7 +76,7 @@ def _prefetch_example(blocks, i, mu):
     prefetch(mu, i)
 
 
-@njit(cache=True, forceinline=True)
+@helper(cache=True, forceinline=True)
 def solve_pair(method, c1, c2, odds, a, b, xi, tol):
     """Solve (18) from the side (34) names; returns the new pair, its log-odds and the Newton steps taken."""
     if 0.5 * (c2 - c1) * a + b >= 0.0:
@@ -86,7 +86,7 @@ def solve_pair(method, c1, c2, odds, a, b, xi, tol):
     return 1.0 - z, z, -odds, count
 
 
-@njit(cache=True, forceinline=True)
+@helper(cache=True, forceinline=True)
 def _solve_near(method, c, odds, a, b, xi, tol):
     """Root Z ≤ ½ of g'(Z) = log(Z/(1 − Z)) + a(Z − c) + b, (32), given the log-odds of c."""
     z, slope = c, odds + b
@@ -124,7 +124,7 @@ def _solve_near(method, c, odds, a, b, xi, tol):
     return z, odds, count
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _backtrack(z, c, a, b, slope, move):
     """Halve the Newton step until it stays inside (0, 1) and decreases g enough, (21)."""
     before = xlogx(z) + xlogx(1.0 - z) + 0.5 * a * (z - c) ** 2 + b * (z - c)

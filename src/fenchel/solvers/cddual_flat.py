@@ -11,7 +11,7 @@ from math import log
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel.solvers.cddual_binary import solve_pair
 from fenchel.structures import base
@@ -57,7 +57,7 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, logs, v):
     return extra, gap
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _optimise(blocks, i, rate, method, xi, tol, z, logs, slopes, first, second):
     """Algorithm 6, the maximal violating pair again and again; z, logs, slopes written. Returns the pairs."""
     for count in range(PAIRS * z.size):
@@ -85,7 +85,7 @@ def _optimise(blocks, i, rate, method, xi, tol, z, logs, slopes, first, second):
     return PAIRS * z.size
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def put_block(blocks, i, rate, fresh, z, mu, delta, v):
     """μ_i ← z and w(μ) with it, (50); mu, v and delta written."""
     if fresh:
@@ -129,7 +129,7 @@ def hinge_epoch(blocks, order, mu, v):
     return gap
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _augmented(blocks, i, v, mu, s, cost):
     """s = scores + cost (written); returns the block gap max s − ⟨s, μ⟩ of the hinge loss."""
     base.block_scores(blocks, i, v, s)
@@ -142,7 +142,7 @@ def _augmented(blocks, i, v, mu, s, cost):
     return max(s[best] - mean, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _project(z, scratch):
     """z ← the nearest point of the simplex: max(z − θ, 0) with the θ that makes the sum one; z written.
 
@@ -183,7 +183,7 @@ def hinge_pair_epoch(blocks, order, mu, v):
     return gap
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def optimise_hinge(blocks, i, rate, z, slopes, first, second):
     """The block's quadratic problem by maximal violating pairs; z, slopes, first, second written."""
     for _ in range(PAIRS * z.size):

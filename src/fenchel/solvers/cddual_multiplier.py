@@ -15,7 +15,7 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 from fenchel._math import REORDER, TINY
 from fenchel._sparse import column, prefetch, prefetch_row, row_begin, row_end
@@ -105,7 +105,7 @@ def _epoch(blocks, order, fresh, mu, logmu, w, met):
         _keep_tail(blocks, r, w)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _prefetch_example(blocks, i, mu, logmu):
     """Bring what the next step needs into the cache: its rows are far apart in a random order."""
     prefetch_row(blocks.rows, i)
@@ -117,7 +117,7 @@ def _prefetch_example(blocks, i, mu, logmu):
         prefetch(logmu.reshape(-1), k)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _add_tail(blocks, i, w, s):
     """s += what free offsets contribute, and ABSENT for padding; s written."""
     columns, size = np.uint64(s.size), np.uint64(blocks.size)
@@ -129,7 +129,7 @@ def _add_tail(blocks, i, w, s):
         s[k] = ABSENT
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _keep_tail(blocks, r, w):
     """The same update for the weights of the constant feature; w written."""
     if blocks.constant > 0.0:
@@ -156,7 +156,7 @@ def _scores(rows, i, w, s):
         store(s, k, _scores_tile(rows, i, w, columns, k, zeros(4)))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _scores_tile(rows, i, w, columns, k, sums):
     """sums + x_i W[:, k:k + lanes of sums].
 
@@ -189,7 +189,7 @@ def _add(rows, i, r, w):
         _add_tile(rows, i, load(r, k, zeros(4)), columns, k, w)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_tile(rows, i, step, columns, k, w):
     """W[:, k:k + lanes of step] += x_i ⊗ step."""
     for e in range(row_begin(rows, i), row_end(rows, i)):
@@ -277,7 +277,7 @@ def _step(c, p, t, r):
     return largest(top), total(decrement)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _normalise(top, p, t):
     """t ← t − log Σ exp t and p = exp t, of sum one, written; top the largest t. Returns Σ exp(t − top)."""
     sums = zeros(LANES)
@@ -295,7 +295,7 @@ def _normalise(top, p, t):
     return mass
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _residual(c, s, mu, at, p, t, r):
     """r = t + c(p − q) − s written."""
     slope = spread(c, zeros(LANES))
@@ -304,7 +304,7 @@ def _residual(c, s, mu, at, p, t, r):
         store(r, k, load(t, k, slope) + slope * change - load(s, k, slope))
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def _solve_safely(c, s, q, p, t):
     """Minimise F to rounding, from anywhere; p and t = log p written.
 
@@ -330,7 +330,7 @@ def _solve_safely(c, s, q, p, t):
         t[k] = max(t[k] - log(mass), FLOOR)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _omega(c, a):
     """(log p, p) with log p + c p = a, c > 0: c p is Wright's ω at z = a + log c.
 

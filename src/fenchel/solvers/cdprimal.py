@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 
 BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
@@ -99,7 +99,7 @@ def _bound(z, expected, largest, covered):
     return covered * log1p(a * expm1(u)) if a < 1.0 else covered * u
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _log_ratio(columns, a, k, exponentials, sums, z):
     """Σ_x p̃(x) log(1 + Σ_y p(y|x)(e^{z f_t(x,y)} − 1)): the change of the log-partitions, (17).
 

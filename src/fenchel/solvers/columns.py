@@ -10,7 +10,7 @@ from math import exp, expm1
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.structures import base
@@ -68,7 +68,7 @@ def _exponentials(blocks, scores, starts, exponentials, sums):
             sums[i] += exponentials[starts[i] + np.uint64(j)]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def move_weight(columns, a, k, z, exponentials, sums):
     """Add z to the weight (a, k): S ← S e^{zx}, T ← T + S(e^{zx} − 1), (18), (19); both written.
 
@@ -87,7 +87,7 @@ def move_weight(columns, a, k, z, exponentials, sums):
             _renew(columns.starts[i], columns.starts[i + 1], exponentials, sums, i)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _renew(begin, end, exponentials, sums, i):
     """T summed anew, where a difference has lost digits, with S scaled so that the largest is 1."""
     largest, total = 0.0, 0.0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._memory import require_memory
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.workingsets import WorkingSets, solve_simplex
@@ -110,7 +110,7 @@ def _sizes(blocks, found):
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _size(point):
     count = np.uint64(0)
     for j in range(point.size):
@@ -118,7 +118,7 @@ def _size(point):
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _product(points, a, s):
     """⟨s, p_a⟩; its parts in ascending order, as `_find` adds them up."""
     total = 0.0
@@ -163,7 +163,7 @@ def _merge(blocks, old, keep, found, sizes, new):
             _multiply(new, i, a, pulled)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _copy(old, i, keep, new):
     """The points of example i that are kept and their products; new written. Returns where the next goes."""
     one, before = np.uint64(1), old.members[i + 1] - old.members[i]
@@ -232,7 +232,7 @@ def _go_over(blocks, enough, points, mu, v):
     return gap
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _put(blocks, i, points, mu, delta, v):
     """μ_i = Σ α p, and w(μ) with it; mu, delta, v written."""
     for j in range(mu.size):

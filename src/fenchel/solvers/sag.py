@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel import _sampling
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.solvers.base import State
 from fenchel.structures import base
 
@@ -160,7 +160,7 @@ def _remember(blocks, i, s, memory, nu, delta):
     return new
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _pick(uniforms, non_uniform, tree, n):
     """Half of the draws in proportion to the Lipschitz estimates, if asked for; else uniform."""
     if non_uniform and uniforms[0] < 0.5:
@@ -168,14 +168,14 @@ def _pick(uniforms, non_uniform, tree, n):
     return min(int(uniforms[1] * n), n - 1)
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _step_size(non_uniform, largest, mean, lam):
     if non_uniform:
         return 0.5 / (largest + lam) + 0.5 / (mean + lam)
     return 1.0 / (largest + lam)
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _pay(start, now, drift, g, seen, scale, v):
     """Bring the entries of v from `start` on up to date and multiply the scale in; seen, v written."""
     for j in range(start, v.size):
@@ -193,7 +193,7 @@ def _first_lipschitz(blocks):
     return out
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
     """Double the estimate L of f = n m_i loss_i until f(w − ∇f/L) ≤ f(w) − ‖∇f‖²/(2L); returns the trials.
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY, solve_exponential
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 from fenchel.solvers.gis import require_nonnegative, require_seen
@@ -61,7 +61,7 @@ def _epoch(columns, order, empirical, lam, logarithmic, w, exponentials, sums):
     return touched
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _expectation(columns, a, k, exponentials, sums):
     """E_t, f_t# and P̃_t, the mass of the examples that have the feature at all."""
     expected, largest, covered = 0.0, 0.0, 0.0
@@ -77,7 +77,7 @@ def _expectation(columns, a, k, exponentials, sums):
     return expected, largest, covered
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _solve_log(c, expected, rate, covered, lam):
     """Root of  λ z + E e^{fz} / (1 + (e^{fz} − 1) a) = c,  a = E/(f P̃_t) ≤ 1, by Newton in a bracket.
 

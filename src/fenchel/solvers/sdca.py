@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel import _sampling
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel.certificates import joined
 from fenchel.losses import block_gap, oracle
@@ -234,7 +234,7 @@ def _hinge_step(blocks, i, mu, s, nu, slope, curvature, delta):
     return pair_gamma
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _best_step(slope, curvature, most):
     """argmax over 0 ≤ γ ≤ most of γ·slope − γ²/2·curvature, and the maximum."""
     if slope <= 0.0:
@@ -243,7 +243,7 @@ def _best_step(slope, curvature, most):
     return gamma, gamma * (slope - 0.5 * gamma * curvature)
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _pick(choice, u, sampling, non_uniform, tree, n):
     """The next example: adaptive with probability non_uniform, else uniform."""
     if sampling == Sampling.UNIFORM or choice >= non_uniform or tree[1] <= 0.0:
@@ -253,7 +253,7 @@ def _pick(choice, u, sampling, non_uniform, tree, n):
     return _sampling.draw(tree, u)
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _weight(sampling, mass, gap, delta, smoothness, lam):
     """The sampling weight of an example just visited."""
     if sampling == Sampling.GAP_IMPORTANCE:
@@ -278,7 +278,7 @@ def _direction(loss, blocks, i, v, mu, s, nu, delta):
     return block_gap(loss, blocks, i, s, nu, mu, value, np.nan), slope
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
     """argmax over γ ∈ [0, 1] of H(μ + γδ) + γ·slope − γ²/2·curvature, (20), by Newton in a bracket."""
     low, high, gamma = 0.0, 1.0, 0.5  # at 0 and 1 the entropy may have infinite slope

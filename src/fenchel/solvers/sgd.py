@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.certificates import joined
 from fenchel.losses import oracle
 from fenchel.solvers.base import State
@@ -135,7 +135,7 @@ def _average(newest, nu, mu):
         mu[j] += newest * (nu[j] - mu[j])
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _rescale(v, scale):
     for j in range(v.size):
         v[j] *= scale

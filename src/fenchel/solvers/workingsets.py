@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.solvers.base import State
 from fenchel.solvers.cddual_flat import optimise_hinge, put_block
 from fenchel.structures import base
@@ -49,7 +49,7 @@ class OutcomeSets(WorkingSets):
         return _reoptimise(problem.blocks, np.arange(problem.n), self.working, self.mu, self.v)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _margins(blocks, i, v, s, cost):
     """s = scores at v plus cost; s, cost written. Returns the number of outputs."""
     base.block_scores(blocks, i, v, s)

@@ -11,7 +11,7 @@ Buffers may be longer. The weights v are those of `design.py`: penalised ones, t
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._dispatch import kernel_by_type as block_kernel
 from fenchel._math import ordered
 
@@ -219,10 +219,10 @@ def augment_list(blocks, i, s, room):
 # ---- loops over examples, the same for every structure: these can be split among threads
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def read_scores(blocks, i, v, scores, s):
-    """s = scores of example i: those given for all, or, where scores is None, at the weights v."""
-    if scores is None:
+    """s = scores of example i: those given for all, or, where none are (an empty array), at the weights v."""
+    if scores.size == 0:
         block_scores(blocks, i, v, s)
     else:
         block_read(blocks, scores, i, s)

@@ -6,7 +6,7 @@ rows wait in the first cache, with the rows themselves, until their losses are c
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import chosen, exp_lanes, larger, load, log1p_lanes, smaller, spread, store, total, zeros
 
 FOUR, EIGHT = np.uint64(4), np.uint64(8)
@@ -17,7 +17,7 @@ HEIGHT = np.uint64(64)  # rows
 def value_and_pull(blocks, start, stop, w, scores, pull):
     """Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop; pull += Σ m_i A_iᵀ(y_i − μ_i), written.
 
-    w, pull (dim,). scores: those of all examples, or None: then at w.
+    w, pull (dim,). scores: those of all examples, or empty: then at w.
     """
     columns, data = np.uint64(blocks.rows.n_columns), blocks.rows.data
     s, y, mass = np.zeros(HEIGHT), np.zeros(HEIGHT), np.zeros(HEIGHT)
@@ -25,7 +25,7 @@ def value_and_pull(blocks, start, stop, w, scores, pull):
     offset = blocks.constant * w[-1] if blocks.constant > 0.0 else 0.0
     for first in range(np.uint64(start), stop, HEIGHT):
         count = min(HEIGHT, stop - first)
-        if scores is None:
+        if scores.size == 0:
             _scores(data[first * columns :], count, columns, w, offset, s)
         else:
             s[:count] = scores[first : first + count]
@@ -80,7 +80,7 @@ def _scores(x, count, columns, w, offset, s):
             r += np.uint64(1)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _four_scores(x, r, columns, whole, w, offset, s):
     """Rows r … r + 3, which share what is loaded of w; columns from `whole` on do not fill a register."""
     a, b, c, d = zeros(4), zeros(4), zeros(4), zeros(4)
@@ -117,7 +117,7 @@ def _add(x, count, columns, s, pull):
             r += np.uint64(1)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_four(x, r, columns, whole, s, pull):
     """The share of rows r … r + 3."""
     none = zeros(4)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.structures import base, chain_weights
 from fenchel.structures.chain_parts import ChainBlocks, Distinct
 
@@ -151,7 +151,7 @@ def _make_markov(K, stride, starts, offsets, banned, mu):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _is_near(T, K, mu, banned):
     """Whether nodes sum to one, edges to the nodes on both sides, and nothing is negative or banned."""
     for j in range(mu.size):
@@ -173,7 +173,7 @@ def _is_near(T, K, mu, banned):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _side_sum(K, mu, edge, side, k):
     """Of the table at `edge`: the sum of row k (side 0) or of column k (side 1)."""
     total = 0.0
@@ -182,7 +182,7 @@ def _side_sum(K, mu, edge, side, k):
     return total
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _rebuild(T, K, mu):
     """Nodes from left to right, each edge its node times its conditional probabilities; mu written."""
     total = 0.0

@@ -6,7 +6,7 @@ squared (‖A_iᵀδ‖²) are gathered by its distinct columns first, in a buff
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import REORDER
 from fenchel.structures import base
 from fenchel.structures.chain_parts import ChainBlocks, target, tokens
@@ -44,7 +44,7 @@ def scores(blocks, i, v, s):
             gather(blocks.edges, blocks.starts[i] + t, pairs, v, V, s, nodes + (t - np.uint64(1)) * pairs)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def tables_of(blocks, T):
     """How many tables of edges a sequence of T tokens has."""
     return T - np.uint64(1) if blocks.stride > 0 else np.uint64(1)
@@ -81,7 +81,7 @@ def add(blocks, i, step, delta, v):
             scatter(blocks.edges, blocks.starts[i] + t, pairs, step, delta, at, blocks.mask, v, V)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def scatter(rows, r, width, step, delta, at, mask, v, begin):
     """The transpose of `gather`; v written."""
     for e in range(rows.indptr[r], rows.indptr[r + 1]):
@@ -89,7 +89,7 @@ def scatter(rows, r, width, step, delta, at, mask, v, begin):
         add_masked(width, step * rows.data[e], delta, at, mask, v, j)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
+@helper(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
 def add_masked(width, x, delta, at, mask, v, j):
     """v[j:j + width] += x · delta[at:at + width] where the mask allows; v written."""
     if mask.size == 0:
@@ -116,7 +116,7 @@ def collect(rows, distinct, i, first, count, width, delta, at, buffer):
                 buffer[j + k] += x * delta[here + k]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def keep_masked(distinct, i, width, begin, mask, buffer):
     """Zero in the buffer what has no weight, and return the sum of the squares of the rest; written."""
     total, first = 0.0, distinct.starts[i]
@@ -129,7 +129,7 @@ def keep_masked(distinct, i, width, begin, mask, buffer):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def sum_tables(blocks, T, delta, table):
     """table (K, K) = Σ of the tables of edges of delta, where there are weights; written."""
     K = np.uint64(blocks.labels)
@@ -146,7 +146,7 @@ def sum_tables(blocks, T, delta, table):
     return total
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def new_buffer(distinct, i, width):
     return np.empty(np.int64((distinct.starts[i + 1] - distinct.starts[i]) * width))
 
@@ -229,7 +229,7 @@ def catch_up(blocks, i, now, drift, g, seen, v):
     pay(table, np.uint64(blocks.n_weights), now, drift, g, seen, v)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def pay(start, stop, now, drift, g, seen, v):
     for j in range(start, stop):
         v[j] -= g[j] * (drift[now] - drift[seen[j]])
@@ -268,7 +268,7 @@ def radius(blocks, i):
     return true + constant + 2.0 * np.sqrt(true * constant)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def largest_norm(blocks, i):
     """‖Σ_t |x_t|‖² + (T − 1)² + ‖Σ_t |z_t|‖²: no output has features of a larger norm."""
     T = tokens(blocks, i)
@@ -277,7 +277,7 @@ def largest_norm(blocks, i):
     return total + blocks.tables * float(T - 1) ** 2
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def column_sums(rows, distinct, i, first, last):
     """Σ over columns of (Σ over rows of |x|)²."""
     sums, total = np.zeros(np.int64(distinct.starts[i + 1] - distinct.starts[i])), 0.0
@@ -288,7 +288,7 @@ def column_sums(rows, distinct, i, first, last):
     return total
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def has_negatives(blocks, i):
     first, last = blocks.starts[i], blocks.starts[i + 1]
     for e in range(blocks.rows.indptr[first], blocks.rows.indptr[last]):

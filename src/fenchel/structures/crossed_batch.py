@@ -12,7 +12,7 @@ from math import log1p
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 
 LANES = 4
@@ -31,7 +31,7 @@ def padded(w: np.ndarray, labels: int) -> np.ndarray:
 def value_and_pull(blocks, start, stop, w, scores, pull):
     """Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop; pull += Σ m_i A_iᵀ(y_i − μ_i), written.
 
-    w, pull (dim,). scores: those of all examples, or None: then at w.
+    w, pull (dim,). scores: those of all examples, or empty: then at w.
     """
     w = padded(w, blocks.size)
     wide = np.zeros_like(w)
@@ -48,7 +48,7 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
     value, moved, stop = 0.0, 0.0, np.uint64(stop)
     for first in range(np.uint64(start), stop, HEIGHT):
         count = min(HEIGHT, stop - first)
-        if scores is None:
+        if scores.size == 0:
             _scores(data[first * columns :], count, columns, weights, width, s)
             if blocks.constant > 0.0:
                 _add_offsets(blocks.constant, count, weights[columns * width :], width, s)
@@ -67,7 +67,7 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
     return value, moved
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _residual(blocks, i, labels, row):
     """row: scores become m (y − μ), padding 0. Returns m · loss and Σ |m (y − μ)|.
 
@@ -108,21 +108,21 @@ def _residual(blocks, i, labels, row):
     return mass * (loss + log1p(others)), total(sizes) + abs(rest)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _copy(scores, count, labels, width, s):
     for r in range(count):
         for k in range(labels):
             s[r * width + k] = scores[r * labels + k]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_offsets(constant, count, beta, width, s):
     for r in range(count):
         for k in range(width):
             s[r * width + k] += constant * beta[k]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_to_offsets(constant, count, s, width, beta):
     for r in range(count):
         for k in range(width):
@@ -149,7 +149,7 @@ def _scores(x, count, columns, w, width, s):
             store(s, left * width + k, sums)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _four_scores(x, r, columns, w, width, k, s, none):
     """The tile of rows r … r + 3 and labels from k on, as many as `none` has lanes."""
     a, b, c, d = none, none, none, none
@@ -187,7 +187,7 @@ def _add(x, count, columns, s, width, pull):
                 store(pull, at, load(pull, at, here) + spread(x[left * columns + j], here) * here)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_four(x, r, columns, s, width, k, pull, none):
     """The share of rows r … r + 3 in the labels from k on, as many as `none` has lanes."""
     at = r * width + k

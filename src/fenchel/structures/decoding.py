@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel import _sparse
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.structures import lattice
 from fenchel.structures.chain_weights import gather
 
@@ -24,7 +24,7 @@ class Unlabelled(NamedTuple):
     allowed: np.ndarray  # (N·K,) uint8, 0 where a label cannot be; empty: all can be
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def stride_of(data):
     return data.labels**2 if data.edges.n_columns > 0 else 0
 
@@ -36,7 +36,7 @@ def _room(data, T):
     return T * K + ((T - 1) * K * K if stride_of(data) > 0 else K * K)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _lattice(data, i, s):
     """s = scores of the nodes and edges of sequence i, −∞ where a label is not allowed; written."""
     K, begin = np.uint64(data.labels), data.starts[i]
@@ -112,7 +112,7 @@ def several_best(data, i, labels, scores):
     return lattice.best_sequences(T, data.labels, s, stride_of(data), data.banned, labels, scores)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def sequence_score(data, i, labels):
     """The score of given labels (T,) of sequence i; −∞ where they cannot be."""
     K, T = data.labels, labels.size

@@ -12,7 +12,7 @@ from math import exp, inf, log, log1p
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import REORDER
 
 SPAN = 600.0  # scores of one step that lie closer than this cannot underflow when scaled
@@ -85,7 +85,7 @@ def _reach(K, s, at, inner, table, reached):
         reached[b] = 1 if possible and s[at + b] > -inf else 0
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _lost(K, alpha, at, total, reached):
     """Whether a label that can be here is all but lost to underflow: later it may be the only one left."""
     for k in range(np.uint64(K)):  # noqa: SIM110 (kernels have no generators)
@@ -94,7 +94,7 @@ def _lost(K, alpha, at, total, reached):
     return False
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _range(s, start, stop):
     low, high = inf, -inf
     for j in range(np.uint64(start), np.uint64(stop)):
@@ -103,7 +103,7 @@ def _range(s, start, stop):
     return high - low if high > low else 0.0
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _exponentiate(K, s, at, mu):
     """mu[at + k] = e^(s[at + k] − peak), written; returns peak, the largest."""
     peak = -inf
@@ -114,7 +114,7 @@ def _exponentiate(K, s, at, mu):
     return peak
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _changes(K, s, edge, stride):
     """Whether the table at `edge` differs from the one before it."""
     if stride == 0:
@@ -126,7 +126,7 @@ def _changes(K, s, edge, stride):
     return False
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _fill_table(K, s, edge, banned, table, turned):
     """table[a, b] = e^(score − top), 0 where banned, and its transpose; written. Returns top, the largest."""
     top, size = -inf, np.uint64(K)
@@ -141,7 +141,7 @@ def _fill_table(K, s, edge, banned, table, turned):
     return top
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def _advance(K, alpha, at, table, mu):
     """alpha[at + b] = mu[at + b] · Σ_a alpha[at − K + a] table[a, b]; alpha written."""
     size = np.uint64(K)
@@ -155,7 +155,7 @@ def _advance(K, alpha, at, table, mu):
         alpha[at + b] *= mu[at + b]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@helper(cache=True, nogil=True, fastmath=REORDER)
 def _backward(T, K, s, stride, banned, alpha, table, turned, mu):
     """From scaled nodes in mu to marginals of nodes and edges; table, turned, mu written."""
     size, base = np.uint64(K), np.uint64(T * K)
@@ -196,12 +196,12 @@ def _backward(T, K, s, stride, banned, alpha, table, turned, mu):
 # ---- by logarithms: slower, right at any scores
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _edge_score(K, s, edge, banned, a, b):
     return -inf if banned.size > 0 and banned[a * K + b] > 0 else s[edge + a * K + b]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _add_logs(x, y):
     """log(eˣ + eʸ)."""
     low, high = (x, y) if x < y else (y, x)
@@ -231,7 +231,7 @@ def log_forward_backward(T, K, s, stride, banned, mu, levels):
     _log_marginals(T, K, s, stride, banned, beta, mu)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _log_advance(t, K, s, edge, banned, alpha):
     """alpha[t] from alpha[t − 1], written; returns the logarithm of what it was divided by."""
     level = -inf
@@ -246,7 +246,7 @@ def _log_advance(t, K, s, edge, banned, alpha):
     return level
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _log_retreat(t, K, s, edge, banned, beta):
     """beta[t] from beta[t + 1], less its largest; written."""
     top = -inf
@@ -261,7 +261,7 @@ def _log_retreat(t, K, s, edge, banned, beta):
         beta[t, a] -= top if top > -inf else 0.0
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _log_marginals(T, K, s, stride, banned, beta, mu):
     """From left to right: each edge is its node times the probability to go on so; mu written.
 
@@ -287,7 +287,7 @@ def _log_marginals(T, K, s, stride, banned, beta, mu):
                     mu[t * K + b] += before * logs[b]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _exponentiate_shares(size, logs):
     """logs[j] ← e^logs[j] / Σ e^logs; written."""
     top, total = -inf, 0.0
@@ -375,7 +375,7 @@ def best_sequences(T, K, s, stride, banned, labels, scores):
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _insert(scores, origins, score, origin):
     """Put a score into a list sorted from the largest, if it belongs there; scores, origins written."""
     last = scores.size - 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel.structures.lattice import forward_backward
 
 
@@ -47,7 +47,7 @@ def unshare(T, K, s, stride, out):
             out[own + j] = s[edge + j]
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _expect_before(T, K, mu, direction, stride, before):
     """before[t, b] = E[Σ of the direction over parts up to t | label b at t]; written."""
     for b in range(K):
@@ -61,7 +61,7 @@ def _expect_before(T, K, mu, direction, stride, before):
             before[t, b] = direction[t * K + b] + (total / node if node > 0.0 else 0.0)
 
 
-@njit(cache=True, nogil=True)
+@helper(cache=True, nogil=True)
 def _expect_behind(T, K, mu, direction, stride, behind):
     """behind[t, a] = E[Σ of the direction over parts beyond t | label a at t]; written."""
     for t in range(T - 2, -1, -1):

@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import larger, load, log_lanes, spread, total, zeros
 from fenchel._math import TINY
 
@@ -26,7 +26,7 @@ def entropy(T, K, mu):
     return max(nodes - edges, 0.0)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _sum_of_logs(start, stop, mu):
     """Σ μ log μ."""
     z = zeros(8)
@@ -49,7 +49,7 @@ def entropy_slopes(T, K, mu, delta, gamma):
     return slope - inner, bend - inner_bend
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _log_slopes(start, stop, mu, delta, gamma):
     """−Σ δ log p and −Σ δ²/p with p = μ + γδ."""
     z = zeros(8)

@@ -2,7 +2,7 @@
 
 The padded lattice of T tokens is x (T, width) and one table of edges (K, width), flat. LLVM leaves the last
 rows of a loop over so few labels to scalar code: this is twice as fast as the plain loops of `lattice.py` at
-22 labels. Where scaled probabilities lose their digits its logarithms take over.
+22 labels. Where scaled probabilities lose their digits the answer is nan: `lattice.py` has the logarithms.
 
 No `reassoc` among the flags: it would reorder the reductions inside of exp_lanes, which was wrong by 0.3.
 """
@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, least, load, smaller, spread, store, total, zeros
 from fenchel.structures import lattice
 
 LANES = np.uint64(8)
 ONE = np.uint64(1)
 KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
-NOTHING = np.empty(0, np.uint8)
 
 
 class Labels(NamedTuple):
@@ -29,7 +28,6 @@ class Labels(NamedTuple):
     width: np.uint64
     mask: np.ndarray  # (width,) 1 on labels, 0 on padding
     allowed: np.ndarray  # (K·width,) 1 on pairs of labels that can be, 0 on others and on padding
-    banned: np.ndarray  # (K·K,) uint8, as `lattice.py` takes it; empty: all can be
 
     @classmethod
     def of(cls, K, banned=None):
@@ -38,8 +36,7 @@ class Labels(NamedTuple):
         allowed = np.tile(mask, (K, 1))
         if banned is not None:
             allowed[:, :K] *= ~banned
-        flat = NOTHING if banned is None else banned.astype(np.uint8).ravel()
-        return cls(np.uint64(K), np.uint64(width), mask, allowed.ravel(), flat)
+        return cls(np.uint64(K), np.uint64(width), mask, allowed.ravel())
 
 
 class Room(NamedTuple):
@@ -65,7 +62,7 @@ def padded(K: int) -> int:
 
 @njit(**KERNEL)
 def marginals(T, labels, x, edges, room, mu, pairs):
-    """Marginals at the scores x (T, width), edges (K, width); mu, pairs written. Returns log Z."""
+    """Marginals at the scores x (T, width), edges (K, width); mu, pairs written. Returns log Z, or nan."""
     K, width = labels.count, labels.width
     top, lowest_edge = _fill_table(labels, edges, room.table, room.turned)
     level, lowest = _forward(T, K, width, labels.mask, x, room)
@@ -73,10 +70,10 @@ def marginals(T, labels, x, edges, room, mu, pairs):
         _backward(T, K, width, room, mu, pairs)
         if _sound(T, width, room.sums, mu):
             return level + top * (float(T) - 1.0)
-    return _by_logarithms(np.int64(T), np.int64(K), width, x, edges, labels.banned, mu, pairs)
+    return np.nan
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _largest(x, at, K):
     peak = x[at]
     for k in range(at + ONE, at + K):
@@ -84,7 +81,7 @@ def _largest(x, at, K):
     return peak
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _fill_table(labels, edges, table, turned):
     """table = e^(edges − top) and its transpose, 0 where pairs cannot be; written.
 
@@ -108,7 +105,7 @@ def _fill_table(labels, edges, table, turned):
     return top, least(low)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _product(x, at, table, K, width, out, to):
     """out[to:to + width] = Σ_j x[at + j] table[j]; written. Two sums at a time hide the latency of one."""
     z, even = zeros(8), K & ~ONE
@@ -122,7 +119,7 @@ def _product(x, at, table, K, width, out, to):
         store(out, to + k, p + q)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _forward(T, K, width, mask, x, room):
     """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak).
 
@@ -157,7 +154,7 @@ def _forward(T, K, width, mask, x, room):
     return level + log(scale), least(low)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _backward(T, K, width, room, mu, pairs):
     """Marginals of nodes (mu) and of the edges summed over the sequence (pairs); both and gamma written."""
     z, at = zeros(8), (T - ONE) * width
@@ -182,7 +179,7 @@ def _backward(T, K, width, room, mu, pairs):
             store(pairs, a * width + k, p * load(room.table, a * width + k, z))
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _sound(T, width, sums, mu):
     """Whether the scaled probabilities kept their digits: no tiny sum, and marginals that sum to one."""
     first, low = 0.0, sums[0]
@@ -191,27 +188,6 @@ def _sound(T, width, sums, mu):
     for t in range(T):
         low = min(low, sums[t])
     return low > 1e-250 and abs(first - 1.0) < 1e-9
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _by_logarithms(T, K, width, x, edges, banned, mu, pairs):
-    """The same by `lattice.log_forward_backward`."""
-    s, found, levels = np.empty(T * K + K * K), np.empty(T * K + K * K), np.empty(T)
-    for k in range(K):
-        for t in range(T):
-            s[t * K + k] = x[t * width + k]
-        for a in range(K):
-            s[T * K + a * K + k] = edges[a * width + k]
-    lattice.log_forward_backward(T, K, s, 0, banned, found, levels)
-    for k in range(width):
-        for t in range(T):
-            mu[t * width + k] = found[t * K + k] if k < K else 0.0
-        for a in range(K):
-            pairs[a * width + k] = found[T * K + a * K + k] if k < K else 0.0
-    level = 0.0
-    for t in range(T):
-        level += levels[t]
-    return level
 
 
 @njit(**KERNEL)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, load, store, zeros
 from fenchel._math import TINY
 
@@ -218,7 +218,7 @@ def _sums(blocks, start, stop, scores, b, odds):
     return value, excess, scale, products
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _below_the_best(size, scores, b, mu):
     """The label of largest score + b; mu = what all are below it, written."""
     best, top = np.uint64(0), -np.inf
@@ -231,7 +231,7 @@ def _below_the_best(size, scores, b, mu):
     return best
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _shares_of_the_best(size, odds, growth, mu):
     """The same of exponentials: mu = those of what all are below it, written."""
     best, top = np.uint64(0), -np.inf
@@ -244,7 +244,7 @@ def _shares_of_the_best(size, odds, growth, mu):
     return best
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _distance(blocks, i, below, odds):
     """By how much the score of the true label is below the largest; below: as the functions above left it."""
     total = 0.0
@@ -254,7 +254,7 @@ def _distance(blocks, i, below, odds):
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _settle_row(blocks, i, best, size, mu, excess, scale):
     """mu holds e^(score − the largest): divided by its sum, written. Adds to excess, scale.
 
@@ -283,7 +283,7 @@ def _settle_row(blocks, i, best, size, mu, excess, scale):
     return mass * log1p(others)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@helper(cache=True, nogil=True, forceinline=True)
 def _add_products(mass, size, mu, products):
     """products[j, k] += mass · μ_j μ_k for j < k, and on the diagonal; written."""
     for j in range(size):

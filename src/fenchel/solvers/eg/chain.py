@@ -16,7 +16,7 @@ arrays, with w(μ) computed anew: `problem.proven_point` says what it rests on.
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import load, spread, store, zeros
 from fenchel._sparse import prefetch
 from fenchel.solvers.eg import weights
@@ -57,18 +57,22 @@ class Arrangement:
         """θ as given in the problem's own layout."""
         weights.fill(self.sentences, problem.blocks.offsets, theta, self.dual.theta, self.dual.edge_theta)
 
-    def settle(self, entropies) -> None:
-        """μ and its entropies at θ, and w(μ)."""
+    def settle(self, entropies) -> bool:
+        """μ and its entropies at θ, and w(μ). False where θ lies too far apart for these kernels."""
         _settle(self.sentences, self.dual, self.room[0], entropies)
         self.weigh()
+        return not np.isnan(entropies).any()
 
     def weigh(self) -> None:
         """w(μ) anew."""
         self.dual.w[:], self.dual.table[:] = 0.0, 0.0
         weights.weigh(self.sentences, self.dual, self.room[1])
 
-    def visit(self, order, most_trials, rates, entropies, gaps) -> int:
-        """One step for each sentence of the order; rates, entropies, gaps (n,) written. Returns trials."""
+    def visit(self, order, most_trials, rates, entropies, gaps) -> tuple[int, int]:
+        """One step for each sentence of the order; rates, entropies, gaps (n,) written.
+
+        Returns trials, and how many of them scores too far apart for these kernels ended.
+        """
         fixed = self.sentences, order.astype(np.uint64), most_trials
         return _visit_all(*fixed, self.dual, *self.room, rates, entropies, gaps)
 
@@ -85,7 +89,16 @@ class Arrangement:
             return _certify(*fixed, np.uint64(start), np.uint64(stop), mass, entropies, *self._new_room())
 
         parts = problem.design.for_each_part(problem.n, problem.design.work, part)
-        return problem.proven_point(self.weights(problem), *map(sum, zip(*parts, strict=True)))
+        value, gap, moved = map(sum, zip(*parts, strict=True))
+        if np.isnan(value):  # scores too far apart for these kernels
+            return problem.dual_point(self.in_own_layout(problem, self.dual.mu, self.dual.edge_mu), entropies)
+        return problem.proven_point(self.weights(problem), value, gap, moved)
+
+    def in_own_layout(self, problem, nodes, edges) -> np.ndarray:
+        """θ or μ as the problem lays it out."""
+        out = np.empty(problem.shape)
+        weights.collect(self.sentences, problem.blocks.offsets, nodes, edges, out)
+        return out
 
     def weights(self, problem) -> np.ndarray:
         """w in the problem's own layout."""
@@ -111,10 +124,11 @@ def _settle(d, q, room, entropies):
         entropies[i] = _entropy(level, inner, outer)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _entropy(level, inner, outer):
-    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one."""
-    return max(level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer)), 0.0)
+    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one; or nan."""
+    entropy = level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer))
+    return 0.0 if entropy < 0.0 else entropy
 
 
 @njit(**KERNEL)
@@ -131,7 +145,8 @@ def _certify(d, q, start, stop, mass, entropies, room, scratch):
         weights.edge_residual(d, i, q, edge_delta)
         weights.scores(d, i, q, delta, s)
         level = marginals(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
-        loss = max(level - _truth(d, i, q, s), 0.0)
+        loss = level - _truth(d, i, q, s)
+        loss = 0.0 if loss < 0.0 else loss  # nan stays
         along = dot(s, zero, delta, zero, size)
         along += dot(q.table, zero, edge_delta, zero, np.uint64(q.table.size))
         value += mass[i] * loss
@@ -157,7 +172,7 @@ def _truth(d, i, q, s):
 # ---- a step
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _blend(theta, at, s, rate, size, x):
     """x = θ + rate (s − θ); written."""
     z = zeros(8)
@@ -175,14 +190,14 @@ def _subtract(x, y, at, size, out):
         store(out, j, load(x, j, z) - load(y, at + j, z))
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _copy(x, size, out, at):
     z = zeros(8)
     for j in range(np.uint64(0), size, LANES):
         store(out, at + j, load(x, j, z))
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _fetch(d, i, q):
     """Ask for the rows of sentence i before they are needed."""
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
@@ -192,23 +207,27 @@ def _fetch(d, i, q):
 
 @njit(**KERNEL)
 def _visit_all(d, order, most_trials, q, room, scratch, rates, entropies, gaps):
-    """collins2008 Figure 3 over the order; q, rates, entropies, gaps written. Returns the trials made."""
-    trials = 0
+    """collins2008 Figure 3 over the order; q, rates, entropies, gaps written.
+
+    Returns the trials made, and how many came to nothing because scores lay too far apart.
+    """
+    trials, lost = 0, 0
     for k in range(order.size):
         if k + 1 < order.size:
             _fetch(d, order[k + 1], q)
-        trials += _visit(d, order[k], most_trials, q, room, scratch, rates, entropies, gaps)
-    return trials
+        more, failed = _visit(d, order[k], most_trials, q, room, scratch, rates, entropies, gaps)
+        trials, lost = trials + more, lost + failed
+    return trials, lost
 
 
-@njit(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
+@helper(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
 def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
-    """One step for sentence i: the rate is halved until the dual does not fall. Returns the trials."""
+    """One step for sentence i: the rate is halved until the dual does not fall. Returns trials and losses."""
     s, x, nu, delta, edges, pairs, edge_delta, change = scratch
     zero, width, c = np.uint64(0), d.labels.width, d.rates[i]
     edge_size = d.labels.count * width
     T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
-    at, size, before = d.starts[i] * width, T * width, rates[i]
+    at, size, before, lost = d.starts[i] * width, T * width, rates[i], 0
     weights.difference(d, i, q, delta)
     weights.scores(d, i, q, delta, s)
     for trial in range(most_trials):
@@ -238,7 +257,8 @@ def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
             weights.take(d, i, c, change, q.w)
             for j in range(edge_size):
                 q.table[j] -= c * edge_delta[j] * d.edge_keep[j]
-            return trial + 1
+            return trial + 1, lost
+        lost += np.isnan(level)
         rates[i] *= SLOWER
     rates[i] = LEAST * before
-    return most_trials
+    return most_trials, lost

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
@@ -85,8 +85,9 @@ class EG(DualSolver):
         state.summed = problem.unrolled is not problem
         if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
-            state.arranged.settle(state.entropies)
-            return state
+            if state.arranged.settle(state.entropies):
+                return state
+            state.arranged = None
         state.theta, state.mu = self._first_theta(problem, start), np.empty(problem.shape)
         _settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
@@ -165,7 +166,7 @@ class EG(DualSolver):
     def _arranged_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.rates, state.entropies, state.gaps
-        trials = state.arranged.visit(order, TRIALS, *arrays)
+        trials, lost = state.arranged.visit(order, TRIALS, *arrays)
         state.passes += trials / problem.n
         state.oracle_calls += trials
         state.updates += order.size
@@ -175,6 +176,15 @@ class EG(DualSolver):
         penalty = 0.5 * problem.lam * state.arranged.squared_norm()
         state.dual = self.concave(problem, state) - penalty
         state.relative_gap_estimate = float(problem.examples.mass @ state.gaps) / max(state.dual, 1e-300)
+        if lost > 0:
+            self._leave_the_lane(problem, state)
+
+    def _leave_the_lane(self, problem, state):
+        """Go on with the general kernels, which know logarithms; all at once, or an interrupt finds half."""
+        dual, at = state.arranged.dual, state.arranged.in_own_layout
+        theta, mu = at(problem, dual.theta, dual.edge_theta), at(problem, dual.mu, dual.edge_mu)
+        v, centre = problem.proximal_weights(mu), np.zeros(0)
+        vars(state).update(theta=theta, mu=mu, v=v, centre=centre, arranged=None)
 
     def _annealed(self, problem, state):
         """The problem with the λ of this pass; w(μ) is carried over to it."""
@@ -312,7 +322,7 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
     return trials, at_once
 
 
-@njit(cache=True)
+@helper(cache=True)
 def _gain(loss, blocks, i, rate, s, mu, nu, entropy_gain, delta):
     """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54), and the sizes added up; delta = ν − μ_i written."""
     gain, size = 0.0, 0.0

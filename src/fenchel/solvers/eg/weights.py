@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._lanes import kept, load, spread, store, total, zeros
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot
 
@@ -50,6 +50,19 @@ def fill(d, offsets, theta, nodes, edges):
 
 
 @njit(cache=True, nogil=True)
+def collect(d, offsets, nodes, edges, out):
+    """The inverse of `fill`; out written."""
+    K, width = d.labels.count, d.labels.width
+    for i in range(np.uint64(d.starts.size - 1)):
+        T = d.starts[i + ONE] - d.starts[i]
+        for k in range(K):
+            for t in range(T):
+                out[offsets[i] + t * K + k] = nodes[(d.starts[i] + t) * width + k]
+            for a in range(K):
+                out[offsets[i] + (T + a) * K + k] = edges[(i * K + a) * width + k]
+
+
+@njit(cache=True, nogil=True)
 def export(d, origin, q, delta, w):
     """The weights of attributes in the problem's layout; w written, delta is room."""
     K, width, e = d.labels.count, d.labels.width, np.uint64(0)
@@ -79,7 +92,7 @@ def weigh(d, q, room):
             q.table[j] -= d.rates[i] * room.edge_delta[j] * d.edge_keep[j]
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def difference(d, i, q, delta):
     """delta (T, width) = μ_i − y_i of nodes; written."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
@@ -90,7 +103,7 @@ def difference(d, i, q, delta):
         delta[t * width + d.y[first + t]] -= 1.0
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def residual(d, i, q, delta):
     """The same; of the likeliest label minus the sum of the others, which keeps digits."""
     difference(d, i, q, delta)
@@ -103,7 +116,7 @@ def residual(d, i, q, delta):
         delta[at + best] -= others
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def edge_residual(d, i, q, delta):
     """The same of transitions, (K, width); written."""
     first, size = d.starts[i], np.uint64(d.edge_keep.size)
@@ -113,7 +126,7 @@ def edge_residual(d, i, q, delta):
         delta[d.y[t - ONE] * d.labels.width + d.y[t]] -= 1.0
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def gather(d, i, delta, change):
     """change (rows of the sentence, width) = A_iᵀ δ where there are weights; written. Returns ‖change‖²."""
     z, width, at = zeros(8), d.labels.width, np.uint64(0)
@@ -138,13 +151,13 @@ def gather(d, i, delta, change):
     return total(squares)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def squared_pull(d, i, delta, edge_delta, change):
     """‖A_iᵀδ‖²; change as `gather` leaves it."""
     return gather(d, i, delta, change) + of_single(d, i, delta) + edge_square(d, edge_delta)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def take(d, i, c, change, w):
     """w −= c · change, which `_gather` left; w written."""
     z, width, at = zeros(8), d.labels.width, np.uint64(0)
@@ -156,7 +169,7 @@ def take(d, i, c, change, w):
             at += LANES
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def of_single(d, i, delta):
     """The share in ‖A_iᵀδ‖² of the attributes of one token; with a mask they have the weight of its label."""
     first, width, square = d.starts[i], d.labels.width, 0.0
@@ -168,7 +181,7 @@ def of_single(d, i, delta):
     return square
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def edge_square(d, delta):
     """‖δ‖² of transitions, where there are weights."""
     z = zeros(8)
@@ -179,7 +192,7 @@ def edge_square(d, delta):
     return total(squares)
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def scores(d, i, q, delta, s):
     """s (T, width) = A_i w, attributes of one token by its residual μ − y, delta; s written."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
