@@ -42,7 +42,7 @@ def _lr():
     import numpy as np
     import scipy.sparse as sp
 
-    from fenchel import LinearSVC, LogisticRegression
+    from fenchel.estimators.flat import LinearSVC, LogisticRegression
 
     X = np.random.default_rng(0).normal(size=(1500, 20))  # a dense table; its first rows are too few for one
     for labels in (2, 5):
@@ -53,19 +53,19 @@ def _lr():
 
 
 def _maxent():
-    from fenchel import MaxEnt
+    from fenchel.estimators.maxent import MaxEnt
 
     MaxEnt().fit(WORDS, ["x", "y", "z", "x"] * 5).predict_proba(WORDS)
 
 
 def _tagger():
-    from fenchel import MaxEntTagger
+    from fenchel.estimators.tagger import MaxEntTagger
 
     MaxEntTagger().fit(WORDS, WORDS).predict(WORDS)
 
 
 def _crf():
-    from fenchel import ChainCRF
+    from fenchel.estimators.chain import ChainCRF
 
     X = [[[word] for word in sentence] for sentence in WORDS]
     for settings in ({}, {"observed": True}):

@@ -5,7 +5,7 @@ Nothing here tests for the end of the array: the text must end in a byte that is
 
 import numpy as np
 
-from fenchel._cache import helper, njit
+from fenchel._cache import njit
 
 _ZERO, _PLUS, _MINUS, _DOT, _E = ord("0"), ord("+"), ord("-"), ord("."), ord("e")
 
@@ -15,7 +15,7 @@ _POWERS = np.array([float(10**k) for k in range(23)])  # the powers of ten that 
 _SPLIT = 2.0**27 + 1  # cuts a float64 into two halves of 26 bits
 
 
-@helper(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def scan_digits(text, at, number):
     """Append the digits that start at text[at] to the integer `number`; return (number or MANY, end)."""
     while True:
@@ -26,7 +26,7 @@ def scan_digits(text, at, number):
         at += 1
 
 
-@helper(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def scan_exponent(text, at):
     """Read `e`, an optional sign and digits, if they are there; return (exponent, end)."""
     if text[at] | 32 != _E:
@@ -80,7 +80,7 @@ def _scale(mantissa, exponent):
     return mantissa / _POWERS[-exponent] if exponent < 0 else mantissa * _POWERS[exponent]
 
 
-@helper(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _divide_long(mantissa, power):
     """mantissa / power for a mantissa beyond 2^53, or nan if the quotient is too close to a tie.
 
