@@ -30,7 +30,12 @@ def inference(blocks, i, s, mu, direction, nu, argmax, y, delta, cost, t):
     kernels.block_residual(blocks, i, mu, delta)
     kernels.block_cost(blocks, i, cost)
     kernels.block_covariance(blocks, i, mu, direction, t)
-    return loss, best, kernels.block_entropy(blocks, i, mu), kernels.block_kl(blocks, i, mu, s)
+    return (
+        loss,
+        best,
+        kernels.block_entropy(blocks, i, mu),
+        kernels.block_divergence(blocks, i, mu, np.nan, s, 0.0),
+    )
 
 
 @njit

@@ -1,12 +1,15 @@
 """Rows of any matrix: what users hand in, and the kernels that walk along them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from fenchel import _sparse
-from fenchel.design import Design
+from fenchel import LogisticRegression, _sparse
+from fenchel.design import Design, weighted_gram
+from fenchel.structures.joint import row_product
 
 DENSE = np.array([[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.5, 4.0], [0.0, 0.0, 1.0, 0.0]])
 
@@ -122,7 +125,7 @@ def test_matrix_kernels_against_dense_arithmetic(rows):
     moved = W.copy()
     _sparse.add_rows_matrix(rows, 1, 4, R, moved.reshape(-1))
     np.testing.assert_allclose(moved, W + DENSE[1:].T @ R[1:])
-    products = [[_sparse.row_product(rows, i, j) for j in range(4)] for i in range(4)]
+    products = [[row_product(rows, i, j) for j in range(4)] for i in range(4)]
     np.testing.assert_allclose(products, DENSE @ DENSE.T, rtol=1e-15)
 
 
@@ -147,7 +150,7 @@ def test_the_gram_matrix_is_the_same_both_ways(density):
     design = Design(_sparse.as_rows(X), None)
     expected = X.toarray().T @ (weights[:, None] * X.toarray())
     out = np.zeros((30, 30))
-    _sparse.weighted_gram(design.rows, 0, 40, weights, out)
+    weighted_gram(design.rows, 0, 40, weights, out)
     np.testing.assert_allclose(np.triu(out), np.triu(expected), atol=1e-14)
     assert not np.tril(out, -1).any()
     np.testing.assert_allclose(design._gram_by_blocks(weights), expected, atol=1e-14)
@@ -215,3 +218,27 @@ def test_an_empty_matrix_has_empty_rows(shape):
     out = np.ones(shape[0])
     _sparse.dot_rows(rows, 0, shape[0], np.ones(shape[1]), out)
     np.testing.assert_array_equal(out, np.zeros(shape[0]))
+
+
+def shuffled(X, rng):
+    """The same matrix, the entries of each row in any order."""
+    order = np.concatenate([rng.permutation(np.arange(a, b)) for a, b in pairwise(X.indptr)])
+    return sp.csr_matrix((X.data[order], X.indices[order], X.indptr), X.shape)
+
+
+def test_rows_in_any_order_are_shared_and_give_the_same_model():
+    rng = np.random.default_rng(0)
+    X = sp.random(60, 12, 0.4, "csr", rng=rng)
+    other, y = shuffled(X, rng), rng.integers(3, size=60)
+    assert not other.has_sorted_indices and np.shares_memory(_sparse.as_features(other).data, other.data)
+    for solver in ("cd-dual", "newton", "tron", "gis"):
+        same = [
+            LogisticRegression(solver=solver, tol=1e-10, max_iter=20_000).fit(each, y) for each in (X, other)
+        ]
+        np.testing.assert_allclose(same[0].coef_, same[1].coef_, atol=1e-5)
+    assert not other.has_sorted_indices  # it is the user's
+
+
+def test_entries_that_occur_twice_are_added_up_in_any_order():
+    X = unsorted_with_duplicates()
+    np.testing.assert_array_equal(_sparse.as_csr(_sparse.as_features(X)).toarray(), X.toarray())

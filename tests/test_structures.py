@@ -210,7 +210,7 @@ def call_all(blocks, i, v, mu, delta, s, y, cost, marginals, argmax, moved, u):
         kernels.block_squared_norm(blocks, i, delta),
         kernels.block_radius(blocks, i),
         kernels.block_entropy(blocks, i, mu),
-        kernels.block_kl(blocks, i, mu, s),
+        kernels.block_divergence(blocks, i, mu, np.nan, s, 0.0),
         kernels.block_entropy_slopes(blocks, i, mu, delta, 0.5),
     )
 

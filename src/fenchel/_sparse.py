@@ -63,19 +63,28 @@ class Table(NamedTuple):
 
 
 def as_features(X) -> Rows | Table:
-    """Rows of a SciPy matrix, or of a dense one with many zeros; else the table, shared if it may be."""
-    if sp.issparse(X) or X.size <= SMALL or np.count_nonzero(X) < DENSE * X.size:
+    """Rows of a SciPy matrix, or of a dense one with many zeros; else the table, shared if it may be.
+
+    Entries of a row need be in no order: that of text is the order of its words, and sorting takes longer
+    than a pass.
+    """
+    if sp.issparse(X):
+        return as_rows(X, ordered=False)
+    if X.size <= SMALL or np.count_nonzero(X) < DENSE * X.size:
         return as_rows(X)
     return Table(np.require(X, np.float64, "CW").reshape(-1), *map(int, X.shape))
 
 
-def as_rows(X) -> Rows:
-    """Rows of a dense or SciPy sparse matrix; arrays are shared with X where their types allow."""
+def as_rows(X, ordered: bool = True) -> Rows:
+    """Rows of a dense or SciPy sparse matrix; arrays are shared with X where their types allow.
+
+    ordered: whether entries must be in the order of their columns. None occurs twice in a row.
+    """
     if not sp.issparse(X):
         X = _without_zeros(np.require(X, np.float64, "C"))
     else:
         X = X.tocsr()
-        if not X.has_canonical_format:
+        if not X.has_canonical_format and (ordered or _repeats(X.indptr, X.indices, X.shape[1])):
             X = X.copy()
             X.sum_duplicates()
     if X.shape[1] > np.iinfo(np.int32).max:
@@ -86,6 +95,18 @@ def as_rows(X) -> Rows:
         np.require(X.data, np.float64, "CW"),
         int(X.shape[1]),
     )
+
+
+@njit(cache=True, nogil=True)
+def _repeats(indptr, indices, n_columns):
+    """Whether a column occurs twice in a row."""
+    last = np.zeros(n_columns, np.int64)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            if last[indices[e]] == i + 1:
+                return True
+            last[indices[e]] = i + 1
+    return False
 
 
 def _without_zeros(X: np.ndarray) -> sp.csr_matrix:
@@ -305,22 +326,6 @@ def _prefetch_nothing(rows, i):
 
 
 @njit(cache=True, nogil=True)
-def row_product(rows, i, j):
-    """x_i · x_j, by merging their sorted indices."""
-    e, f, total = rows.indptr[i], rows.indptr[j], 0.0
-    while e < rows.indptr[i + 1] and f < rows.indptr[j + 1]:
-        if rows.indices[e] < rows.indices[f]:
-            e += np.uint64(1)
-        elif rows.indices[e] > rows.indices[f]:
-            f += np.uint64(1)
-        else:
-            total += rows.data[e] * rows.data[f]
-            e += np.uint64(1)
-            f += np.uint64(1)
-    return total
-
-
-@njit(cache=True, nogil=True)
 def dot_rows(rows, start, stop, w, out):
     """out[i] = x_i · w, for start ≤ i < stop."""
     for i in range(start, stop):
@@ -379,19 +384,3 @@ def row_sums(rows):
         for e in range(row_begin(rows, i), row_end(rows, i)):
             out[i] += rows.data[e]
     return out
-
-
-@njit(cache=True, nogil=True)
-def weighted_gram(rows, start, stop, weights, out):
-    """Upper triangle of out += Σ_i weights_i x_i x_iᵀ over start ≤ i < stop; out (d, d) written.
-
-    Indices within a row increase, so that the second is never the smaller.
-    """
-    d, flat = np.uint64(out.shape[1]), out.reshape(-1)
-    for i in range(start, stop):
-        end = rows.indptr[i + 1]
-        for e in range(rows.indptr[i], end):
-            scaled = weights[i] * rows.data[e]
-            begin = np.uint64(rows.indices[e]) * d
-            for f in range(e, end):
-                flat[begin + np.uint64(rows.indices[f])] += scaled * rows.data[f]

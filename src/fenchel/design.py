@@ -171,10 +171,14 @@ class Design:
         cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
         return 1e-9 * (min(self.hessian_work) + 0.3 * IN_BLAS * cores * float(self.dim) ** 3)
 
+    @cached_property
+    def _ordered_rows(self) -> _sparse.Rows:
+        return _sparse.as_rows(_sparse.as_csr(self.rows))
+
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
             out = np.zeros((self.n_columns, self.n_columns))
-            _sparse.weighted_gram(self.rows, start, stop, weights, out)
+            weighted_gram(self._ordered_rows, start, stop, weights, out)
             return out
 
         upper, *others = self.for_each_part(self.n, work, part)
@@ -322,6 +326,22 @@ def _add_squares(rows, start, stop, r, out):
     for i in range(start, stop):
         for e in range(_sparse.row_begin(rows, i), _sparse.row_end(rows, i)):
             out[_sparse.column(rows, i, e)] += r[i] * rows.data[e] * rows.data[e]
+
+
+@njit(cache=True, nogil=True)
+def weighted_gram(rows, start, stop, weights, out):
+    """Upper triangle of out += Σ_i weights_i x_i x_iᵀ over start ≤ i < stop; out (d, d) written.
+
+    Indices within a row must increase, so that the second is never the smaller.
+    """
+    d, flat = np.uint64(out.shape[1]), out.reshape(-1)
+    for i in range(start, stop):
+        end = rows.indptr[i + 1]
+        for e in range(rows.indptr[i], end):
+            scaled = weights[i] * rows.data[e]
+            begin = np.uint64(rows.indices[e]) * d
+            for f in range(e, end):
+                flat[begin + np.uint64(rows.indices[f])] += scaled * rows.data[f]
 
 
 def for_each_share(count: int, work: float, threads: int | None, task, parts: int = PARTS) -> list:

@@ -46,7 +46,7 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, logs, v):
     for i in order:
         mu_i, logs_i = base.block_view(blocks, mu, i), base.block_view(blocks, logs, i)
         base.block_scores(blocks, i, v, s)
-        gap += blocks.mass[i] * base.block_kl(blocks, i, mu_i, s)
+        gap += blocks.mass[i] * base.block_divergence(blocks, i, mu_i, np.nan, s, 0.0)
         rate = blocks.mass[i] / blocks.lam
         for j in range(mu_i.size):
             z[j] = mu_i[j]

@@ -2,7 +2,8 @@
 
 A block kernel is declared here once and implemented by each structure for its own named tuple of
 arrays ("blocks"). A solver's epoch calls it by name; Numba picks the implementation by the type of the
-named tuple, compiles one specialised epoch per structure, and caches it.
+named tuple, compiles one specialised epoch per structure, and caches it. Where a declaration has a body, that
+is the kernel of all structures without one of their own.
 
 Conventions of the kernels. One example i at a time. The block of an example is its vector of marginals,
 μ_i, block_length(blocks, i) numbers long, at most `blocks.size`; s holds the scores of the same outcomes.
@@ -147,17 +148,13 @@ def block_argmax(blocks, i, s, mu):
 
 @block_kernel
 def block_weakest(blocks, i, s, mu):
-    """The outcome of least score among those that have mass; −1 where outcomes are not listed."""
+    """The outcome of least score among those that have mass; −1 where they are not listed, or but two."""
+    return -1
 
 
 @block_kernel
 def block_entropy(blocks, i, mu):
     """H(μ_i)."""
-
-
-@block_kernel
-def block_kl(blocks, i, mu, s):
-    """KL(μ_i ‖ marginals at s), never negative."""
 
 
 @block_kernel
@@ -177,8 +174,10 @@ def block_loss(blocks, i, s, room):
 def block_entropy_at(blocks, i, theta, mu, loss):
     """H of the marginals μ at the scores θ, less what rounding may have added to it, and that.
 
-    loss: what `block_marginals` returned there.
+    loss: what `block_marginals` returned there. The default is of marginals that tell it themselves.
     """
+    entropy = block_entropy(blocks, i, mu)
+    return entropy, 1e-15 * (1.0 + entropy)
 
 
 @block_kernel

@@ -175,30 +175,14 @@ def _block_argmax(blocks, i, s, mu):
     return s[best]
 
 
-@base.block_weakest.implement(BinaryBlocks)
-def _weakest(blocks, i, s, mu):
-    return -1  # of two outcomes the other one: nothing is gained
-
-
 @base.block_entropy.implement(BinaryBlocks)
 def _block_entropy(blocks, i, mu):
     return -xlogx(mu[0]) - xlogx(mu[1])
 
 
-@base.block_kl.implement(BinaryBlocks)
-def _block_kl(blocks, i, mu, s):
-    return kl_pair(mu[0], mu[1], s[0] - s[1])
-
-
 @base.block_divergence.implement(BinaryBlocks)
 def _divergence(blocks, i, mu, entropy, s, loss):
     return kl_pair(mu[0], mu[1], s[0] - s[1])
-
-
-@base.block_entropy_at.implement(BinaryBlocks)
-def _entropy_at(blocks, i, theta, mu, loss):
-    entropy = -xlogx(mu[0]) - xlogx(mu[1])
-    return entropy, 1e-15 * (1.0 + entropy)
 
 
 @base.block_loss.implement(BinaryBlocks)

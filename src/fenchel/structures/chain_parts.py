@@ -204,11 +204,6 @@ def argmax(blocks, i, s, mu):
     return score
 
 
-@base.block_weakest.implement(ChainBlocks)
-def _weakest(blocks, i, s, mu):
-    return -1
-
-
 @base.block_covariance.implement(ChainBlocks)
 def _covariance(blocks, i, at, s, t):
     lattice_covariance.covariance(tokens(blocks, i), blocks.labels, at, blocks.stride, blocks.banned, s, t)

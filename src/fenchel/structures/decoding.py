@@ -110,19 +110,3 @@ def several_best(data, i, labels, scores):
     s = np.empty(_room(data, T))
     _lattice(data, i, s)
     return lattice.best_sequences(T, data.labels, s, stride_of(data), data.banned, labels, scores)
-
-
-@helper(cache=True, nogil=True)
-def sequence_score(data, i, labels):
-    """The score of given labels (T,) of sequence i; −∞ where they cannot be."""
-    K, T = data.labels, labels.size
-    s = np.empty(_room(data, T))
-    _lattice(data, i, s)
-    total = 0.0
-    for t in range(T):
-        total += s[t * K + labels[t]]
-        if t > 0:
-            pair = labels[t - 1] * K + labels[t]
-            banned = data.banned.size > 0 and data.banned[pair] > 0
-            total += -inf if banned else s[T * K + (t - 1) * stride_of(data) + pair]
-    return total

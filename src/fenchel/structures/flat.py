@@ -153,20 +153,9 @@ def _entropy(blocks, i, mu):
     return total
 
 
-@base.block_kl.implement(CrossedBlocks, JointBlocks)
-def _kl(blocks, i, mu, s):
-    return kl_softmax(base.block_length(blocks, i), mu, s)
-
-
 @base.block_divergence.implement(CrossedBlocks, JointBlocks)
 def _divergence(blocks, i, mu, entropy, s, loss):
     return kl_softmax(base.block_length(blocks, i), mu, s)
-
-
-@base.block_entropy_at.implement(CrossedBlocks, JointBlocks)
-def _entropy_at(blocks, i, theta, mu, loss):
-    entropy = base.block_entropy(blocks, i, mu)
-    return entropy, 1e-15 * (1.0 + entropy)
 
 
 @base.block_loss.implement(CrossedBlocks, JointBlocks)

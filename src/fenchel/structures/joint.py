@@ -7,6 +7,7 @@ starts[i] and starts[i + 1].
 import numpy as np
 
 from fenchel import _sparse
+from fenchel._cache import njit
 from fenchel._math import TINY, ordered
 from fenchel.structures import base
 from fenchel.structures.flat import JointBlocks, settle, softmax
@@ -55,6 +56,22 @@ class Joint(base.Structure):
 
 
 # ---- the block kernels
+
+
+@njit(cache=True, nogil=True)
+def row_product(rows, i, j):
+    """x_i · x_j, by merging their sorted indices."""
+    e, f, total = rows.indptr[i], rows.indptr[j], 0.0
+    while e < rows.indptr[i + 1] and f < rows.indptr[j + 1]:
+        if rows.indices[e] < rows.indices[f]:
+            e += np.uint64(1)
+        elif rows.indices[e] > rows.indices[f]:
+            f += np.uint64(1)
+        else:
+            total += rows.data[e] * rows.data[f]
+            e += np.uint64(1)
+            f += np.uint64(1)
+    return total
 
 
 @base.block_length.implement(JointBlocks)
@@ -112,7 +129,7 @@ def _squared_norm(blocks, i, delta):
 def _gram_row(blocks, i, j, row):
     begin = blocks.starts[i]
     for k in range(blocks.starts[i + 1] - begin):
-        row[k] = _sparse.row_product(blocks.rows, begin + np.uint64(j), begin + k)
+        row[k] = row_product(blocks.rows, begin + np.uint64(j), begin + k)
 
 
 @base.block_move.implement(JointBlocks)
@@ -132,7 +149,7 @@ def _radius(blocks, i):
     for true in range(begin, end):
         if blocks.y[true] > 0.0:
             for other in range(begin, end):
-                product = _sparse.row_product(blocks.rows, true, other)
+                product = row_product(blocks.rows, true, other)
                 distance = blocks.norms[true] + blocks.norms[other] - 2.0 * product
                 largest = max(largest, distance)
     return largest
