@@ -1,6 +1,10 @@
 """Start-up in fresh processes: `import fenchel`, and a small fit with a warm and with a cold kernel cache.
 
     python benchmarks/startup.py [solver ...]
+    python benchmarks/startup.py --first
+
+--first: processor seconds of the first fit and prediction of each kind of model on tiny data, imports not
+counted, with an empty kernel cache and again with what it then holds.
 
 "over" is the wall time of the fit less its second run in the same process (the solving) and less the imports
 of Numba and scikit-learn, measured in a process that does only these.
@@ -30,6 +34,38 @@ t = time.perf_counter(); model.fit(X, y); print(first - (time.perf_counter() - t
 """
 
 
+FIRST = """
+import time, warnings
+warnings.simplefilter("ignore")
+import numpy as np, numba, scipy.sparse, sklearn.linear_model, sklearn.utils.validation
+import fenchel, fenchel.compat
+X = np.random.default_rng(0).normal(size=(60, 3)); y = np.arange(60)
+S = [[["a"], ["b"]], [["a"], ["c"]]] * 5; T = [["x", "y"], ["y", "x"]] * 5
+W = [["the", "dog", "runs"], ["a", "cat", "sits"]] * 5; V = [["D", "N", "V"]] * 10; D = [[{{"a": 1}}]] * 10
+t = time.process_time(); {code}; print(time.process_time() - t)
+"""
+MODELS = {
+    "LogisticRegression, two classes": "fenchel.LogisticRegression().fit(X, y % 2).predict(X)",
+    "LogisticRegression, five classes": "fenchel.LogisticRegression().fit(X, y % 5).predict(X)",
+    "LinearSVC": "fenchel.LinearSVC().fit(X, y % 2).predict(X)",
+    "MaxEnt": "fenchel.MaxEnt().fit(W, [v[0] for v in V[:9]] + ['N']).predict(W)",
+    "MaxEntTagger": "fenchel.MaxEntTagger().fit(W, V).predict(W)",
+    "ChainCRF": "fenchel.ChainCRF().fit(S, T).predict(S)",
+    "ChainCRF, observed": "fenchel.ChainCRF(observed=True).fit(S, T).predict(S)",
+    "ChainCRF, banned": "fenchel.ChainCRF(banned=[('x', 'x')]).fit(S, T).predict(S)",
+    "compat.CRF, c1": "fenchel.compat.CRF(c1=1, c2=1).fit(D, [['x'], ['y']] * 5).predict(D)",
+}
+
+
+def first_fits():
+    """A line for each kind of model."""
+    print("| first fit and prediction | empty cache, processor s | full cache |\n|---|--:|--:|")
+    for name, code in MODELS.items():
+        with tempfile.TemporaryDirectory() as cache:
+            cold, warm = (run(FIRST.format(code=code), cache)[0] for _ in range(2))
+            print(f"| {name} | {cold:.1f} | {warm:.2f} |", flush=True)
+
+
 def run(code, cache):
     """The number a fresh process prints, and its whole wall time."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
@@ -42,6 +78,10 @@ def run(code, cache):
 
 def main():
     from fenchel.solvers import SOLVERS
+
+    if sys.argv[1:] == ["--first"]:
+        first_fits()
+        return
 
     with tempfile.TemporaryDirectory() as empty:
         print(f"import fenchel: {min(run(IMPORT, empty)[0] for _ in range(5)):.3f} s")
