@@ -38,7 +38,7 @@ class Row:
     validation: float = nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """How far the model is from the optimum, proven: optimum ≥ dual, so excess ≤ gap = primal − dual.
 
@@ -52,6 +52,13 @@ class Certificate:
     passes: float
     seconds: float
     status: Status
+
+    def __eq__(self, other) -> bool:
+        """Whether they say the same; a number that is not known (nan) equals another such."""
+        return isinstance(other, Certificate) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     @property
     def relative_gap(self) -> float:
