@@ -54,6 +54,15 @@ class Corpus:
     def problem(self):
         return self.model().problem(self.data)
 
+    @property
+    def n_weights(self):
+        mask = self.problem.structure.mask
+        return self.problem.dim if mask is None else int(mask.sum())
+
+    @property
+    def score_name(self):
+        return "accuracy" if self.preset == "pos" else "F1"
+
     def excess(self, value):
         """(P - P*) / P*."""
         return (value - self.best) / self.best

@@ -100,18 +100,9 @@ def training(corpus):
             notes += note
     header = ["trainer"]
     for target in TARGETS:
-        header += [f"s to {target:.0e}", "excess", score_name(corpus)]
+        header += [f"s to {target:.0e}", "excess", corpus.score_name]
     head = f"### {corpus.name}: training\n\nOptimum {best:.7g}, proven to {corpus.proven:.1e}"
-    return "\n\n".join([f"{head}; {weights_of(corpus.problem):,} weights.", table(header, lines), *notes])
-
-
-def weights_of(problem):
-    """How many there are."""
-    return problem.dim if problem.structure.mask is None else int(problem.structure.mask.sum())
-
-
-def score_name(corpus):
-    return "accuracy" if corpus.preset == "pos" else "F1"
+    return "\n\n".join([f"{head}; {corpus.n_weights:,} weights.", table(header, lines), *notes])
 
 
 def cells(seconds, excess, score=None):
@@ -171,7 +162,7 @@ def sgd_line(corpus):
         f"{epochs} epochs {each[0]:.2f} s, {each[1]:.1e} (logged {logged:.1e}), {100 * each[2]:.2f}"
         for epochs, *each, logged in runs
     ]
-    note = f"l2sgd, seconds with the search for its learning rate, excess, {score_name(corpus)}: "
+    note = f"l2sgd, seconds with the search for its learning rate, excess, {corpus.score_name}: "
     return [line], [note + "; ".join(parts) + "."]
 
 
@@ -197,7 +188,7 @@ def perceptron_line(corpus):
         corpus.say(f"crfsuite ap, {epochs} epochs")
         log = corpus.rival[0].train(path, "ap", max_iterations=epochs)
         parts.append(f"{100 * corpus.rival_score(path):.2f} after {log.steps[-1][0]:.2f} s ({epochs} epochs)")
-    name = score_name(corpus)
+    name = corpus.score_name
     return [], [f"The averaged perceptron, which minimises something else: {name} {', '.join(parts)}."]
 
 

@@ -76,23 +76,19 @@ class Certified:
         self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
         v, scores = self._balance(v, enough=1e-7)  # a bound does not rest on this one: P is off by its square
-        value, gap, moved = self._value_and_gap(v, scores, mu, entropies=entropies)
-        if not self.free:
-            return self.proven_point(v, value, gap, moved)
+        return self.proven_point(v, *self._value_and_gap(v, scores, mu, entropies=entropies), imbalance)
+
+    def proven_point(self, v, value, gap, moved, imbalance=0.0) -> Point:
+        """The certificate at all weights v, of which those with a penalty are w(μ); v is kept, not copied.
+
+        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, imbalance: `_imbalance`.
+        """
+        own = v[: self.penalised]
         primal = value + self.regularizer.value(own)
         rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, imbalance)
         off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
-        return certified(*self.design.split(v), primal, gap, rounding, price + off)
-
-    def proven_point(self, w, value, gap, moved) -> Point:
-        """The certificate at w = w(μ), which a dual solver computed itself; no offset is free.
-
-        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁.
-        """
-        primal = value + self.regularizer.value(w)
-        rounding, price = self._doubts(w, 0.0, primal, gap, moved, 0.0)
-        off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
-        return certified(w, 0.0, primal, gap, rounding, price + off)
+        model = self.design.split(v) if self.free else (v, 0.0)
+        return certified(*model, primal, gap, rounding, price + off)
 
     def bare_point(self, w) -> Point:
         """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""

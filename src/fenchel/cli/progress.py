@@ -10,28 +10,30 @@ from fenchel.report.series import distances, measure
 @contextmanager
 def gap_bar(tol: float, quiet: bool):
     """A list of callbacks for a run: one that moves a bar on stderr, or none where nobody would see it."""
+    from fenchel._compiling import heard_by
+
     if not bar_is_shown(quiet):
-        yield []
+        with heard_by(lambda compiling, seconds: None):
+            yield []
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from fenchel._compiling import heard_by
-
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"))
     console = Console(file=sys.stderr)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task, known = progress.add_task("starting", total=1.0, number=""), ["training"]
+        task, name = progress.add_task("starting", total=1.0, number=""), "training"
 
         def tell(compiling, seconds):
-            words = "compiling kernels, once on this machine" if compiling else known[-1]
+            words = "compiling kernels, once on this machine" if compiling else name
             progress.update(task, description=words)
 
         def move(trace):
-            known[:] = [trace.solver]
+            nonlocal name
+            name = trace.solver
             progress.update(
                 task,
-                description=trace.solver,
+                description=name,
                 completed=fraction_done(distances(trace), tol),
                 number=_number(trace, tol),
             )

@@ -158,7 +158,7 @@ def _certify(d, q, start, stop, mass, entropies, room, scratch):
     return value, gap, moved
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _truth(d, i, q, s):
     """The score of the true labels."""
     first, width, score = d.starts[i], d.labels.width, 0.0
@@ -182,7 +182,7 @@ def _blend(theta, at, s, rate, size, x):
         store(x, j, old + share * (load(s, j, z) - old))
 
 
-@njit(**KERNEL)
+@helper(**KERNEL)
 def _subtract(x, y, at, size, out):
     """out = x − y[at:]; written."""
     z = zeros(8)
@@ -236,11 +236,7 @@ def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
         level = marginals(T, d.labels, x, edges, room, nu, pairs)
         _subtract(nu, q.mu, at, size, delta)
         _subtract(pairs, q.edge_mu, edge_at, edge_size, edge_delta)
-        square = (
-            weights.gather(d, i, delta, change)
-            + weights.of_single(d, i, delta)
-            + weights.edge_square(d, edge_delta)
-        )
+        square = weights.squared_pull(d, i, delta, edge_delta, change)
         linear = dot(s, zero, delta, zero, size) + dot(q.table, zero, edge_delta, zero, edge_size)
         inner, outer = dot(x, zero, nu, zero, size), dot(edges, zero, pairs, zero, edge_size)
         entropy = _entropy(level, inner, outer)

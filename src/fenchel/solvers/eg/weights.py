@@ -159,7 +159,7 @@ def squared_pull(d, i, delta, edge_delta, change):
 
 @helper(**KERNEL)
 def take(d, i, c, change, w):
-    """w −= c · change, which `_gather` left; w written."""
+    """w −= c · change, which `gather` left; w written."""
     z, width, at = zeros(8), d.labels.width, np.uint64(0)
     step = spread(-c, z)
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
