@@ -67,7 +67,7 @@ def assert_consistent(problem, state):
         np.testing.assert_allclose(state.points.products[span], products.ravel(), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(state.v, problem.proximal_weights(state.mu), atol=1e-11)
     for i in range(problem.n):
-        first, T = int(problem.blocks.offsets[i]), int(np.diff(problem.examples.starts)[i])
+        first, T = int(problem.blocks.layout.offsets[i]), int(np.diff(problem.examples.starts)[i])
         nodes = state.mu[first:][: T * problem.structure.labels].reshape(T, -1)
         np.testing.assert_allclose(nodes.sum(axis=1), 1.0, atol=1e-12)
     assert (state.mu >= 0.0).all()

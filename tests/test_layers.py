@@ -15,7 +15,7 @@ LEVELS = [
     {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
     | {"data", "constants", "errors", "metrics", "spans", "trace"},
     {"structures"},
-    {"certificates", "design", "curvature", "losses", "points", "regularizers"},
+    {"certificates", "design", "curvature", "losses", "offers", "points", "regularizers"},
     {"problem"},
     {"choosing", "problems", "solvers", "loop", "paths"},
     {"estimators"},

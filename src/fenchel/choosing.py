@@ -99,7 +99,7 @@ def plan(problem: Problem) -> list:
     if problem.l1 > 0.0:
         return ["lbfgs"]
     fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
-    if problem.structure.linked:
+    if not problem.structure.listed:
         return [_choose_for_sequences(problem, fits)]
     if problem.loss.hinge:
         return ["cd-dual"]
@@ -180,4 +180,6 @@ def _lack(problem, missing) -> str:
         return "its L1 term has corners" if not problem.loss.hinge else "the hinge loss takes no L1 term"
     if missing == ["dual"]:
         return "it has no regulariser and so no dual"
+    if missing == ["entropy"]:
+        return "its marginals do not tell the entropy"
     return f"it offers no {'gradient' if 'log' in missing else missing[0]}"

@@ -302,12 +302,12 @@ def _accuracy_on(chain, X, y):
         chain._unlabelled(X, None, None),
         {label: k for k, label in enumerate(chain.classes_.tolist())},
     )
-    y = label_lists("y_dev", y, np.diff(data.starts.astype(np.int64)))
+    y = label_lists("y_dev", y, np.diff(data.layout.starts.astype(np.int64)))
     truth = np.array([where.get(label, -1) for labels in y for label in labels])
 
     def accuracy(w, b):
         codes = np.empty(truth.size, np.int64)
-        decoding.best_labels(data._replace(w=w), 0, data.starts.size - 1, codes)
+        decoding.best_labels(data._replace(w=w), 0, data.layout.starts.size - 1, codes)
         return float(np.mean(codes == truth))
 
     return accuracy

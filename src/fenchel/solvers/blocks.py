@@ -39,7 +39,7 @@ class DualSolver:
         """Refuse, stating the size, where so many arrays of dual variables cannot fit."""
         needed = 8 * (copies * int(np.prod(problem.shape, dtype=float)) + 4 * problem.dim)
         shape = " × ".join(map(str, problem.shape))
-        others = "eg or lbfgs" if problem.structure.linked else "lbfgs, tron or cd-primal"
+        others = "lbfgs, tron or cd-primal" if problem.structure.listed else "eg or lbfgs"
         require_memory(needed, f"{copies} arrays of {shape} dual variables", f"use {others}")
 
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:

@@ -115,7 +115,7 @@ def hinge_epoch(blocks, order, mu, v):
     for i in order:
         mu_i, rate = mu[i], blocks.mass[i] / blocks.lam
         gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, cost)
-        a = rate * blocks.norms[i]
+        a = rate * blocks.layout.norms[i]
         if a > 0.0:
             top = s[0]
             for j in range(mu_i.size):

@@ -85,7 +85,7 @@ def _epoch(blocks, order, fresh, mu, logmu, w, met):
     met (n,): KL(μ_i ‖ softmax(x_i W)) as the pass met it, before its update; untouched where not visited.
     fresh: w does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update.
     """
-    rows, targets, columns = blocks.rows, blocks.targets, mu.shape[1]
+    rows, targets, columns = blocks.layout.rows, blocks.outcomes.targets, mu.shape[1]
     s, p, t, r = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
     stars, logs = mu.reshape(-1), logmu.reshape(-1)
     for o in range(order.size):
@@ -94,7 +94,7 @@ def _epoch(blocks, order, fresh, mu, logmu, w, met):
         _scores(rows, i, w, s)
         _add_tail(blocks, i, w, s)
         step, at = blocks.mass[i] / blocks.lam, i * np.uint64(columns)
-        met[i] = _block(step * blocks.norms[i], s, stars, logs, at, p, t, r)
+        met[i] = _block(step * blocks.layout.norms[i], s, stars, logs, at, p, t, r)
         _replace(0.0 if fresh else step, step, p, t, stars, logs, at, r)
         if fresh:
             for e in range(targets.indptr[i], targets.indptr[i + 1]):
@@ -108,9 +108,9 @@ def _epoch(blocks, order, fresh, mu, logmu, w, met):
 @helper(cache=True, nogil=True, forceinline=True)
 def _prefetch_example(blocks, i, mu, logmu):
     """Bring what the next step needs into the cache: its rows are far apart in a random order."""
-    prefetch_row(blocks.rows, i)
+    prefetch_row(blocks.layout.rows, i)
     prefetch(blocks.mass, i)
-    prefetch(blocks.norms, i)
+    prefetch(blocks.layout.norms, i)
     begin, end = i * np.uint64(mu.shape[1]), (i + np.uint64(1)) * np.uint64(mu.shape[1])
     for k in range(begin, end, 8):
         prefetch(mu.reshape(-1), k)
@@ -121,10 +121,10 @@ def _prefetch_example(blocks, i, mu, logmu):
 def _add_tail(blocks, i, w, s):
     """s += what free offsets contribute, and ABSENT for padding; s written."""
     columns, size = np.uint64(s.size), np.uint64(blocks.size)
-    if blocks.constant > 0.0:
+    if blocks.layout.constant > 0.0:
         begin = np.uint64(w.size) - columns
         for k in range(size):
-            s[k] += blocks.constant * w[begin + k]
+            s[k] += blocks.layout.constant * w[begin + k]
     for k in range(size, columns):
         s[k] = ABSENT
 
@@ -132,11 +132,11 @@ def _add_tail(blocks, i, w, s):
 @helper(cache=True, nogil=True)
 def _keep_tail(blocks, r, w):
     """The same update for the weights of the constant feature; w written."""
-    if blocks.constant > 0.0:
+    if blocks.layout.constant > 0.0:
         columns = np.uint64(r.size)
         begin = np.uint64(w.size) - columns
         for k in range(columns):
-            w[begin + k] += blocks.constant * r[k]
+            w[begin + k] += blocks.layout.constant * r[k]
 
 
 # x_i W and W += x_i ⊗ r are most of the time: sums stay in registers, up to 16 labels in a walk along a row.

@@ -83,7 +83,7 @@ class CuttingPlane:
 
     def _first_sets(self, problem, start):
         """Sets of the true output and of what has mass in a warm start."""
-        kind = OutputSets if problem.structure.linked else OutcomeSets
+        kind = OutcomeSets if problem.structure.listed else OutputSets
         numbers = int(np.prod(problem.shape, dtype=float))
         require_memory(kind.BYTES * numbers, f"{numbers} dual variables", "use slack='1' or sgd")
         warm = start is not None and start.mu is not None and start.mu.shape == problem.shape

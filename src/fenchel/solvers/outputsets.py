@@ -1,4 +1,4 @@
-"""Working sets of outputs made of linked parts: too many to list, so those in the sets are held one by one.
+"""Working sets of outputs made of several parts: too many to list, so those in the sets are held one by one.
 
 A point of a set is a sparse vector of parts: an output, as the oracle writes it, or the μ_i of a warm start.
 All is done by block kernels, for every structure that has them.

@@ -82,7 +82,7 @@ class EG(DualSolver):
         n = problem.n
         state = EGState(entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
         state.rng, state.age = np.random.default_rng(self.seed), np.ones(n)
-        state.summed = problem.unrolled is not problem
+        state.summed = not problem.tells_entropy
         if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
             if state.arranged.settle(state.entropies):
@@ -105,10 +105,10 @@ class EG(DualSolver):
         return arranged
 
     def _first_theta(self, problem, start):
-        """θ whose marginals are the warm start's; of linked parts, which do not tell θ, the better of two."""
+        """θ whose marginals are the warm start's; where they do not tell θ, the better of two."""
         if start is None:
             return self._fresh_theta(problem)
-        if problem.structure.linked:
+        if not problem.structure.listed:
             choices = problem.scores(start.w), self._fresh_theta(problem)
             return max(choices, key=lambda theta: self._dual_of(problem, theta))
         mu = self.first_mu(problem, start, problem.near_target(0.0))
@@ -123,7 +123,7 @@ class EG(DualSolver):
         """By how much the truth is ahead at the start."""
         if self.first is not None:
             return float(self.first)
-        if not problem.structure.linked:
+        if problem.structure.listed:
             return 10.0
         tokens = problem.examples.rows.shape[0]
         return max(10.0, np.log(tokens / (problem.n * problem.lam) / 5.0))
