@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fenchel import problems, solve
-from fenchel.solvers import outputsets
 from fenchel.solvers.base import Start
-from fenchel.solvers.cuttingplane import CuttingPlane
+from fenchel.solvers.cuttingplane import CuttingPlane, outputs
 from fenchel.structures import base
 from fenchel.trace import Status
 
@@ -111,7 +110,7 @@ def test_the_sets_hold_what_they_say(problem):
 
 
 def test_outputs_long_without_weight_are_dropped(problem, monkeypatch):
-    monkeypatch.setattr(outputsets, "SPARE", 0)
+    monkeypatch.setattr(outputs, "SPARE", 0)
     few = go(problem, 150)
     monkeypatch.undo()
     many = go(problem, 150)

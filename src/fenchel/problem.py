@@ -8,14 +8,14 @@
 
 Words.  part: what has a score, a label, a candidate, a node or an edge of a sequence; A_i has a row for each.
 output: what is predicted, made of parts. outcome: an output that is one part, where they are listed.
-block: the marginals μ_i of the parts of one example. pull: Σ m_i A_iᵀ(y_i − μ_i), λ w(μ) where μ is arbitrary.
+block: the marginals μ_i of the parts of one example. pull: Σ m_i A_iᵀ(y_i − μ_i), λ w(μ).
 tilt: to multiply marginals by e^δ, one δ for each output of an offset, so that they balance.
 
 Conventions. Solvers see one array of `dim` weights, laid out as `design.py` says: with a free (unpenalised)
 offset b its last numbers are β, b = σβ, coordinates like the others but for the penalty. Where a certificate
 is made b is optimised first, P(w) = min_b P(w, b), so that with the log loss gap = ‖∇P(w)‖²/(2λ) holds with
 an intercept too. μ is feasible if Σ m_i (y_i − μ_i) = 0 where b is free; `dual_point` moves it there first.
-Solvers of the dual give β a penalty λ/2 ‖β − β₀‖² with a centre β₀ that moves (`solvers/blocks.py`). With K
+Solvers of the dual give β a penalty λ/2 ‖β − β₀‖² with a centre β₀ that moves (`solvers/dual.py`). With K
 labels crossed with attributes w is W (A, K) row by row and b is (K,), with mean zero. The arrays of scores
 and marginals of all examples have the structure's shape.
 """
@@ -27,9 +27,10 @@ import numpy as np
 
 from fenchel import certificates, curvature, losses
 from fenchel._sparse import Table
+from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.data import Examples
-from fenchel.design import PARTS, Columns, Design
+from fenchel.design import Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.offers import WITH_L1, offered
 from fenchel.points import NO_WEIGHTS, Certified

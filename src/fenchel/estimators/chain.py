@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
+from fenchel._threads import for_each_share
 from fenchel.constants import CONSTANTS, SPARSE
-from fenchel.design import for_each_share
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence

@@ -16,7 +16,7 @@ from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel.certificates import joined
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
+from fenchel.solvers.dual import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
 
 FIRST_GAP = 100.0  # so that nearly all examples are visited once before gaps decide (footnote 5)
@@ -88,13 +88,16 @@ class SDCA(DualSolver):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
+    def copies(self, problem) -> int:
+        return 3 if problem.loss.hinge else 2
+
     def init(self, problem, start):
         if self.sampling == "residual" and not problem.structure.listed:
             raise ValueError(
                 "sampling='residual' needs outputs that can be listed, which sequences are not; use 'gap'"
             )
         problem = problem.entropic
-        self.reserve(problem, copies=3 if problem.loss.hinge else 2)
+        self.reserve(problem)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
         centre = self.first_centre(problem, start)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY
-from fenchel.solvers.cddual_binary import solve_pair
+from fenchel.solvers.cddual.pair import solve_pair
 from fenchel.structures import base
 
 PAIRS = 20  # most pair updates of a block in a visit, for each of its outcomes

@@ -12,7 +12,7 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._memory import require_memory
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.workingsets import WorkingSets, solve_simplex
+from fenchel.solvers.cuttingplane.outcomes import WorkingSets, solve_simplex
 from fenchel.structures import base
 
 SPARE = 5  # extensions after which an output of no weight is dropped; the oracle finds it again if need be
