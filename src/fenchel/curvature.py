@@ -1,6 +1,7 @@
 """Matrices of second derivatives, for the methods that factorise one, and how to solve with them."""
 
 from contextlib import nullcontext
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from fenchel._memory import require_memory
 from fenchel._sparse import as_csr, as_rows
+from fenchel.certificates import Evaluation
 from fenchel.design import ONE_CORE, TALL, Design
+from fenchel.structures import passes
 
 REACH, SOFT = 0.2, 0.1  # of σ²: relative to the mean ‖x‖², and of κ to the curvature
 UNEVEN = 30.0  # times the curvature's root may differ before features count as badly scaled
@@ -186,6 +189,50 @@ def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
     matrix -= means.gram(mass)
     matrix[np.diag_indices(design.dim)] += lam
     return matrix
+
+
+class Curved:
+    """What a problem knows of its second derivatives."""
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """(A,) about the curvature's root of each feature; ones for candidates and sequences."""
+        if self.examples.starts is not None:
+            return np.ones(self.design.n_columns)
+        return scales(self.design, self.examples.mass, self.lam)
+
+    @cached_property
+    def coordinates(self) -> Coordinates | None:
+        """Better ones than the weights themselves, or None."""
+        if self.structure.mask is not None:  # they mix weights with the offset
+            return None
+        if self.free or spread(self.scales) > UNEVEN:
+            return Coordinates(self.design, self.examples.mass, self.scales)
+        return None
+
+    def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
+        """∇²P(w) · direction: one pass."""
+        at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
+        scores = self.scores(direction)
+        self._each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
+        product = self._adjoint(scores)
+        product[: self.penalised] += self.lam * direction[: self.penalised]
+        return product
+
+    def hessian(self, evaluation: Evaluation) -> np.ndarray:
+        """∇²P(w), (dim, dim)."""
+        require_matrix(self.dim)
+        matrix = hessian(self.design, self.examples, self.marginals_at(evaluation), self.lam)
+        if self.structure.mask is not None:  # a weight that is not there has no part in any other's
+            absent = np.flatnonzero(~self.structure.mask)
+            matrix[absent], matrix[:, absent] = 0.0, 0.0
+            matrix[absent, absent] = 1.0
+        return matrix
+
+    def quadratic(self, weights) -> np.ndarray:
+        """Σ_i weights_i x_i x_iᵀ + λ I, (A, A); with a free offset the constant feature is the last."""
+        require_matrix(self.design.n_columns)
+        return quadratic(self.design, weights, self.lam)
 
 
 class Cholesky:

@@ -29,6 +29,7 @@ from fenchel import certificates, curvature, losses
 from fenchel._sparse import Table
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
+from fenchel.curvature import Curved
 from fenchel.data import Examples
 from fenchel.design import Columns, Design
 from fenchel.losses import Hinge, Log
@@ -44,7 +45,7 @@ MANY = 1_000_000  # weights from which on a gradient is summed in two parts: mor
 
 
 @dataclass(frozen=True)
-class Problem(Certified):
+class Problem(Certified, Curved):
     """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b.
 
     total: the sum of the sample weights, to which a constant such as C refers.
@@ -148,20 +149,6 @@ class Problem(Certified):
         """Of the marginals of all examples."""
         return self.structure.shape(self.examples)
 
-    @cached_property
-    def scales(self) -> np.ndarray:
-        """(A,) about the curvature's root of each feature; ones for candidates and sequences."""
-        if self.examples.starts is not None:
-            return np.ones(self.design.n_columns)
-        return curvature.scales(self.design, self.examples.mass, self.lam)
-
-    @cached_property
-    def coordinates(self) -> curvature.Coordinates | None:
-        """Better ones than the weights themselves, or None."""
-        if self.free or curvature.spread(self.scales) > curvature.UNEVEN:
-            return curvature.Coordinates(self.design, self.examples.mass, self.scales)
-        return None
-
     def with_penalty(self, lam: float, constant: float | None = None) -> "Problem":
         """The same problem with another λ (an L1 term stays); what was computed of the features is shared.
 
@@ -195,7 +182,20 @@ class Problem(Certified):
         vectors, answers = zip(*made, strict=True)
         for other in vectors[1:]:
             vectors[0][:] += other
-        return vectors[0], answers
+        return self._masked(vectors[0]), answers
+
+    def _masked(self, v) -> np.ndarray:
+        """v without the weights that there are not; written."""
+        if self.structure.mask is not None:
+            v[: self.penalised] *= self.structure.mask
+        return v
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """The numbers of all weights that there are, in order."""
+        if self.structure.mask is None:
+            return np.arange(self.dim)
+        return np.concatenate([np.flatnonzero(self.structure.mask), np.arange(self.penalised, self.dim)])
 
     @cached_property
     def empirical(self) -> np.ndarray:
@@ -243,7 +243,7 @@ class Problem(Certified):
     def _adjoint(self, scores) -> np.ndarray:
         """Σ A_iᵀ scores_i, (dim,): one pass."""
         if self.structure.products:
-            return self.design.adjoint(scores)
+            return self._masked(self.design.adjoint(scores))
         return self._pulled(lambda start, stop, v: passes.add_scores(self.blocks, start, stop, scores, v))[0]
 
     def value_at(self, w, b=None):
@@ -302,25 +302,6 @@ class Problem(Certified):
             lambda start, stop: passes.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
         )
         return mu
-
-    def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
-        """∇²P(w) · direction: one pass."""
-        at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
-        scores = self.scores(direction)
-        self._each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
-        product = self._adjoint(scores)
-        product[: self.penalised] += self.lam * direction[: self.penalised]
-        return product
-
-    def hessian(self, evaluation: Evaluation) -> np.ndarray:
-        """∇²P(w), (dim, dim)."""
-        curvature.require_matrix(self.dim)
-        return curvature.hessian(self.design, self.examples, self.marginals_at(evaluation), self.lam)
-
-    def quadratic(self, weights) -> np.ndarray:
-        """Σ_i weights_i x_i x_iᵀ + λ I, (A, A); with a free offset the constant feature is the last."""
-        curvature.require_matrix(self.design.n_columns)
-        return curvature.quadratic(self.design, weights, self.lam)
 
     # ---- the dual
 

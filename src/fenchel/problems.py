@@ -17,7 +17,7 @@ from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import regularizer
 from fenchel.structures.binary import Binary
-from fenchel.structures.chain import Chain, observed_weights
+from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
 
@@ -61,6 +61,7 @@ def flat(
     labels=None,
     fit_intercept=False,
     intercept_scaling=None,
+    observed=False,
     sample_weight=None,
     merge=True,
     threads=None,
@@ -71,8 +72,9 @@ def flat(
     X: (n, A) dense or sparse. y: (n,) labels 0 … K − 1; with the log loss also (n, K) probabilities, dense or
     sparse, each row summing to one. labels: K, where y alone does not tell. Constant, intercept, weights and
     threads as in `binary`; free intercepts have mean zero over the labels. The weights of the result are
-    W (A, K) row by row. merge: make examples of equal features one (with the hinge loss: of equal features
-    and label), unless X is a large dense table; the objective is the same.
+    W (A, K) row by row. observed: only pairs of attribute and label that the data show have a weight; or
+    (A·K,) bool, the weights there are. merge: make examples of equal features one (with the hinge loss: of
+    equal features and label), unless X is a large dense table; the objective is the same.
     """
     loss = _loss(loss)
     X, targets = arrays.matrix(X), arrays.distributions(y, labels, loss)
@@ -84,9 +86,9 @@ def flat(
         arrays.require_every_label(examples)
     if merge and isinstance(examples.rows, Rows):
         examples = merge_contexts(examples, by_target=loss.hinge)
-    return Problem(
-        examples, Crossed(targets.shape[1]), loss, regularizer(total, constant), free, threads, total
-    )
+    structure = Crossed(targets.shape[1])
+    structure.mask = _mask(observed, structure, examples)
+    return Problem(examples, structure, loss, regularizer(total, constant), free, threads, total)
 
 
 def joint(F, y, starts, *, loss="log", sample_weight=None, merge=True, threads=None, **constant) -> Problem:
@@ -154,9 +156,9 @@ def chain(
 def _mask(observed, structure, examples):
     """(d,) bool, the weights there are; None for all."""
     if isinstance(observed, (bool, np.bool_)):
-        return observed_weights(structure, examples) if observed else None
+        return structure.observed(examples) if observed else None
     mask = np.asarray(observed, dtype=bool)
-    size = examples.rows.n_columns * structure.labels + structure.extra
+    size = examples.rows.n_columns * structure.outputs + structure.extra
     if mask.shape != (size,):
         raise ValueError(f"observed has shape {mask.shape}, expected True, False or a mask ({size},)")
     return None if mask.all() else mask

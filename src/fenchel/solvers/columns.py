@@ -39,15 +39,15 @@ class ColumnSolver(BatchSolver):
         return ColumnState(**vars(super().init(problem, start)), rng=np.random.default_rng(self.seed))
 
     def step(self, problem, state):
-        before, d = state.evaluation, problem.dim
+        before, weights = state.evaluation, problem.present
         w, columns = before.w.copy(), problem.columns
-        order = state.rng.permutation(d) if self.order == "random" else np.arange(d)
+        order = state.rng.permutation(weights) if self.order == "random" else weights
         exponentials, sums = np.empty(int(columns.starts[-1])), np.empty(problem.n)
         _exponentials(problem.blocks, problem.scores_at(before), columns.starts, exponentials, sums)
         epoch, option = self.kernel()
         touched = epoch(columns, order, problem.empirical, problem.lam, option, w, exponentials, sums)
         state.passes += touched / max(columns.entries.nnz * columns.outputs, 1)
-        state.updates += d
+        state.updates += weights.size
         state.evaluation = evaluate(problem, state, w)
         state.stalled = bool(np.array_equal(w, before.w))
 

@@ -83,7 +83,10 @@ def require_seen(problem, name: str) -> None:
         return
     design, examples = problem.design, problem.examples
     used = np.repeat(design.transposed(examples.mass[problem.columns.owner]), design.outputs)
-    unseen = np.flatnonzero((problem.empirical[: problem.penalised] <= 0.0) & (used > 0.0))
+    unseen = (problem.empirical[: problem.penalised] <= 0.0) & (used > 0.0)
+    if problem.structure.mask is not None:
+        unseen &= problem.structure.mask
+    unseen = np.flatnonzero(unseen)
     if unseen.size:
         column, output = divmod(int(unseen[0]), design.outputs)
         whom = f"the label {output}" if design.matrix else "the class 1"
@@ -91,5 +94,5 @@ def require_seen(problem, name: str) -> None:
             whom = "a true candidate"
         raise ValueError(
             f"{name} without a regulariser has no optimum: feature {column} never occurs with {whom}, "
-            f"so its weight goes to −∞; set a finite C, or drop the feature"
+            f"so its weight goes to −∞; set a finite C, drop the feature, or train observed weights only"
         )

@@ -31,7 +31,7 @@ class IIS(BatchSolver):
         w = now.w.copy()
         mu = problem.marginals_at(now).ravel()
         sums = row_sums(problem)
-        touched = _update_all(columns, mu, sums, problem.empirical, problem.lam, w)
+        touched = _update_all(columns, problem.present, mu, sums, problem.empirical, problem.lam, w)
         state.passes += touched / max(columns.entries.nnz * columns.outputs, 1)
         state.updates += problem.dim
         state.stalled = bool(np.array_equal(w, now.w))
@@ -39,10 +39,10 @@ class IIS(BatchSolver):
 
 
 @njit(cache=True, nogil=True)
-def _update_all(columns, mu, sums, empirical, lam, w):
-    """Solve A_t'(z) = 0 for every t; w (d,) written. Returns the non-zeros read beyond the first time."""
+def _update_all(columns, weights, mu, sums, empirical, lam, w):
+    """Solve A_t'(z) = 0 for every t of weights; w (d,) written. Returns non-zeros read but the first time."""
     touched = 0
-    for t in range(w.size):
+    for t in weights:
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
         count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
         own = lam if t < columns.penalised else 0.0

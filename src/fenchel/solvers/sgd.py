@@ -32,8 +32,8 @@ class SGD:
     """w ← w − η ∇(n m_i loss_i + λ/2 ‖w‖²) for a random example i, η = eta0/(1 + k/n) after k updates.
 
     eta0 "search": the best of 1, 0.1, 0.01, 0.001, 0.0001 by the objective after one pass each; those passes
-    are counted. With the hinge loss only those of at least 1/(2λn) are tried, and the certificate rests on
-    the averaged argmax outputs.
+    are counted. With the hinge loss only those of at least 1/(2λn) are tried, else 1/(λn), and the
+    certificate rests on the averaged argmax outputs.
     """
 
     eta0: float | str = "search"
@@ -66,12 +66,14 @@ class SGD:
         return chosen
 
     def _candidates(self, problem):
-        """All rates; with the hinge loss those of at least 1/(2λn), if any.
+        """All rates; with the hinge loss those of at least 1/(2λn), or 1/(λn) itself, Pegasos' rate.
 
         Steps that decrease as 1/k add up too slowly below that, however well the first pass goes.
         """
-        least = 0.5 / (problem.lam * problem.n) if problem.loss.hinge else 0.0
-        return [rate for rate in CANDIDATES if rate >= least] or CANDIDATES
+        if not problem.loss.hinge:
+            return CANDIDATES
+        slowest = 1.0 / (problem.lam * problem.n)
+        return [rate for rate in CANDIDATES if rate >= 0.5 * slowest] or [slowest]
 
     def step(self, problem, state):
         order = state.rng.integers(problem.n, size=problem.n)

@@ -44,6 +44,8 @@ class SM(BatchSolver):
             require_nonnegative(problem, f"sm-{self.variant}")
         if self.variant == "s":
             require_seen(problem, "sm-s")
+        elif problem.structure.mask is not None:
+            raise ValueError(f"sm-{self.variant} moves all weights; for observed ones use sm-s or lbfgs")
         begun = super().init(problem, start)
         fixed = self._bound(problem) if self.variant == "q" else largest_row_sum(problem)
         return SMState(**vars(begun), fixed=fixed)

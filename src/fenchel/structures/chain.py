@@ -113,6 +113,16 @@ class Chain(base.Structure):
         """(K·K,) uint8, or empty: none is."""
         return NONE if self.banned is None else self.banned.astype(np.uint8).ravel()
 
+    def observed(self, examples) -> np.ndarray:
+        """(d,) bool: weights of attributes and labels, and of neighbouring labels, that the examples show."""
+        K, y = self.labels, examples.y.astype(np.int64)
+        first = np.zeros(y.size, bool)
+        first[examples.starts[:-1].astype(np.int64)] = True
+        pairs = np.where(first, -1, np.concatenate([[0], y[:-1]]) * K + y)
+        W, V = _seen(examples.rows, y, K), _seen(examples.edges, pairs, K * K)
+        T = np.bincount(pairs[pairs >= 0], minlength=K * K) > 0 if self.transitions else np.zeros(0, bool)
+        return np.concatenate([W, V, T])
+
     def measures(self, examples):
         lengths = np.diff(examples.starts.astype(np.int64))
         parts = float(examples.mass @ (2.0 * lengths - 1.0))
@@ -232,19 +242,6 @@ def _rebuild(T, K, mu):
             total += mu[t * K + b]
         for b in range(K):
             mu[t * K + b] /= total
-
-
-def observed_weights(structure, examples) -> np.ndarray:
-    """(d,) bool: the weights of attributes and labels, and of neighbouring labels, that the examples show."""
-    K, rows, edges = structure.labels, examples.rows, examples.edges
-    y = examples.y.astype(np.int64)
-    first = np.zeros(y.size, bool)
-    first[examples.starts[:-1].astype(np.int64)] = True
-    pairs = np.where(first, -1, np.concatenate([[0], y[:-1]]) * K + y)
-    W = _seen(rows, y, K)
-    V = _seen(edges, pairs, K * K)
-    T = np.bincount(pairs[pairs >= 0], minlength=K * K) > 0 if structure.transitions else np.zeros(0, bool)
-    return np.concatenate([W, V, T])
 
 
 def _seen(rows, labels, width):

@@ -7,6 +7,7 @@ distribution over several (soft labels, merged contexts).
 import numpy as np
 
 from fenchel._math import TINY, ordered
+from fenchel._sparse import as_csr
 from fenchel.structures import base, offsets
 from fenchel.structures.flat import LISTED, LabelOutcomes, settle, softmax
 from fenchel.structures.layouts.rows import CrossedRows
@@ -18,14 +19,25 @@ class Crossed(base.Structure):
     name = "flat crossed"
     offers = LISTED | {"surrogates"}
 
-    def __init__(self, labels: int):
+    def __init__(self, labels: int, mask: np.ndarray | None = None):
+        """mask (A·K,) bool: the weights there are, None for all."""
         self.outputs = self.per_row = self.size = labels
+        self.mask = mask
 
     def layout(self, examples, design) -> CrossedRows:
-        return CrossedRows(labels=self.size, **design.geometry())
+        mask = np.empty(0, np.uint8) if self.mask is None else self.mask.astype(np.uint8)
+        return CrossedRows(labels=self.size, mask=mask, **design.geometry())
 
     def outcomes(self, examples) -> LabelOutcomes:
         return LabelOutcomes(examples.y)
+
+    def observed(self, examples) -> np.ndarray:
+        """(A·K,) bool: the pairs of attribute and label that the examples show."""
+        x, y = as_csr(examples.rows).astype(bool), as_csr(examples.y).astype(bool)
+        pairs = (x.T @ y).tocoo()
+        seen = np.zeros(pairs.shape, bool)
+        seen[pairs.row, pairs.col] = True
+        return seen.ravel()
 
     def shape(self, examples):
         """Of the marginals of all examples."""

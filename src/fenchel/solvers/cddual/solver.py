@@ -25,6 +25,11 @@ METHODS = {
 }
 
 
+def _has_even_blocks(problem) -> bool:
+    """Whether A_i A_iᵀ is ‖x_i‖² times the identity: labels crossed with attributes, all weights."""
+    return problem.structure.name == "flat crossed" and problem.structure.mask is None
+
+
 @dataclass
 class CDDualState(DualState):
     """Adds log μ (two classes: the log-odds), the inner tolerance and the gap met in the last pass."""
@@ -86,14 +91,14 @@ class CDDual(DualSolver):
             raise ValueError(f"xi={self.xi!r} must be between 0 and 1")
 
     def _method(self, problem) -> Method:
-        crossed = problem.structure.name == "flat crossed"
-        if self.subproblem == "multiplier" and not crossed:
+        even = _has_even_blocks(problem)
+        if self.subproblem == "multiplier" and not even:
             raise ValueError(
-                f"subproblem='multiplier' is for labels crossed with attributes, not for a "
+                f"subproblem='multiplier' is for labels crossed with attributes, all weights, not for this "
                 f"{problem.structure.name} model; use 'newton'"
             )
         if self.subproblem == "auto":
-            return Method.MULTIPLIER if crossed else Method.NEWTON
+            return Method.MULTIPLIER if even else Method.NEWTON
         return METHODS[self.subproblem]
 
     def init(self, problem, start):
@@ -138,12 +143,11 @@ class CDDual(DualSolver):
         state.last_gap = gap
 
     def _hinge_step(self, problem, state, order):
-        kernels = {
-            "binary": pair.hinge_epoch,
-            "flat crossed": lists.hinge_epoch,
-            "flat joint": lists.hinge_pair_epoch,
-        }
-        return kernels[problem.structure.name](problem.blocks, order, state.mu, state.v)
+        if problem.structure.name == "binary":
+            epoch = pair.hinge_epoch
+        else:
+            epoch = lists.hinge_epoch if _has_even_blocks(problem) else lists.hinge_pair_epoch
+        return epoch(problem.blocks, order, state.mu, state.v)
 
     def _log_step(self, problem, state, order):
         method = int(self._method(problem))

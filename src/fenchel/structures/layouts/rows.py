@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel._cache import helper
 from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base
 
@@ -29,6 +30,7 @@ class CrossedRows(NamedTuple):
     constant: float  # σ, the value of the constant feature of free offsets; 0 without
     n_weights: int  # A·K; behind them, where σ > 0, the K weights β of the constant feature
     labels: int  # K
+    mask: np.ndarray  # (A·K,) uint8, 0 where a weight stays 0; empty: none does
 
 
 # ---- one weight vector
@@ -138,8 +140,12 @@ def _add(blocks, i, step, delta, v):
     labels, d = np.uint64(layout.labels), np.uint64(layout.n_weights)
     for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
         x, begin = step * layout.rows.data[e], column(layout.rows, i, e) * labels
-        for k in range(labels):
-            v[begin + k] += x * delta[k]
+        if layout.mask.size == 0:
+            for k in range(labels):
+                v[begin + k] += x * delta[k]
+        else:
+            for k in range(labels):
+                v[begin + k] += x * delta[k] * layout.mask[begin + k]
     if layout.constant > 0.0:
         for k in range(labels):
             v[d + k] += step * layout.constant * delta[k]
@@ -147,24 +153,39 @@ def _add(blocks, i, step, delta, v):
 
 @base.block_squared_norm.implement(CrossedRows)
 def _squared_norm(blocks, i, delta):
-    total = 0.0
-    for k in range(blocks.layout.labels):
-        total += delta[k] * delta[k]
-    return total * blocks.layout.norms[i]
+    layout, total = blocks.layout, 0.0
+    for k in range(layout.labels):
+        if layout.mask.size == 0:
+            total += delta[k] * delta[k] * layout.norms[i]
+        else:
+            total += delta[k] * delta[k] * masked_norm(layout, i, k)
+    return total
+
+
+@helper(cache=True, nogil=True)
+def masked_norm(layout, i, k):
+    """‖x_i‖² + σ² of the attributes that have a weight for label k."""
+    labels, total = np.uint64(layout.labels), layout.constant * layout.constant
+    for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
+        x, j = layout.rows.data[e], column(layout.rows, i, e) * labels + np.uint64(k)
+        total += x * x * layout.mask[j]
+    return total
 
 
 @base.block_gram_row.implement(CrossedRows)
 def _gram_row(blocks, i, j, row):
     for k in range(blocks.layout.labels):
         row[k] = 0.0
-    row[j] = blocks.layout.norms[i]
+    layout = blocks.layout
+    row[j] = layout.norms[i] if layout.mask.size == 0 else masked_norm(layout, i, j)
 
 
 @base.block_move.implement(CrossedRows)
 def _move(blocks, i, step, delta, s, moved):
-    along = step * blocks.layout.norms[i]
-    for k in range(blocks.layout.labels):
-        moved[k] = s[k] + along * delta[k]
+    layout = blocks.layout
+    for k in range(layout.labels):
+        norm = layout.norms[i] if layout.mask.size == 0 else masked_norm(layout, i, k)
+        moved[k] = s[k] + step * norm * delta[k]
 
 
 @base.block_radius.implement(CrossedRows)
