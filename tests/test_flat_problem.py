@@ -244,7 +244,7 @@ def test_another_penalty_makes_the_same_problem_as_a_fresh_one(name):
 
 
 def large(name, threads):
-    """More multiplications than design.LARGE, so that the work is split."""
+    """More multiplications than _threads.LARGE, so that the work is split."""
     rng = RNG(12)
     X, y = rng.normal(size=(2003, 40)), rng.integers(6, size=2003)
     settings = {"lam": 0.1, "threads": threads}
@@ -278,7 +278,7 @@ def test_the_number_of_threads_changes_no_bit(name):
 def test_parts_of_the_work_add_up(monkeypatch):
     """The same numbers, but for rounding, whether a small problem is split or not."""
     whole = {name: made(name).evaluate(np.ones(made(name).dim)) for name in ALL}
-    monkeypatch.setattr("fenchel.design.LARGE", 1)
+    monkeypatch.setattr("fenchel._threads.LARGE", 1)
     for name, expected in whole.items():
         found = made(name).evaluate(np.ones(made(name).dim))
         assert found.value == pytest.approx(expected.value, rel=1e-14)

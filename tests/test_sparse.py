@@ -169,7 +169,7 @@ def test_a_part_of_the_rows_is_only_that_part():
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
     """Large sums are split in a fixed number of parts, whoever adds them up."""
-    monkeypatch.setattr("fenchel.design.LARGE", 1)
+    monkeypatch.setattr("fenchel._threads.LARGE", 1)
     X = sp.random(101, 30, density=0.2, format="csr", random_state=np.random.default_rng(3))
     rng = np.random.default_rng(4)
     w, r = rng.normal(size=30), rng.uniform(size=101)
@@ -183,7 +183,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
 
 
 def test_the_number_of_threads_changes_no_bit_of_several_outputs(monkeypatch):
-    monkeypatch.setattr("fenchel.design.LARGE", 1)
+    monkeypatch.setattr("fenchel._threads.LARGE", 1)
     X = sp.random(101, 30, density=0.2, format="csr", random_state=np.random.default_rng(3))
     rng = np.random.default_rng(5)
     W, R = rng.normal(size=(30, 4)), rng.uniform(size=(101, 4))
