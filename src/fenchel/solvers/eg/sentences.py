@@ -38,6 +38,7 @@ class Sentences(NamedTuple):
     rows: np.ndarray  # uint32, rows of w
     values: np.ndarray  # float64; empty where all are 1
     single: np.ndarray  # (N,) Σ x² of the attributes that no other token has: they need no row
+    threshold: float  # λ₁/λ: weights are soft(v, threshold)
     uses: Uses
     masked: bool  # whether some weights are not there
     keep: np.ndarray  # (rows of w · width/8,) uint8, then a bit for each weight that is
@@ -62,21 +63,26 @@ def arrange(problem) -> tuple[Sentences, Origin]:
     mask, edge_keep = _masks(structure, rows.n_columns, labels)
     counts = np.bincount(rows.indices, minlength=rows.n_columns)
     tokens = np.repeat(np.arange(N), np.diff(rows.indptr.astype(np.int64)))
-    once = _of_one_token(rows, counts, mask, examples.y[tokens])
-    columns = np.flatnonzero((counts > 0) & ~once)
+    useful = _may_have_weights(problem, tokens)
+    binary = bool((rows.data == 1.0).all())
+    once = useful & _of_one_token(rows, counts, mask, examples.y[tokens])
+    if problem.l1 > 0.0 and not binary:  # Σ x² would not do: each has a threshold of its own
+        once[:] = False
+    columns = np.flatnonzero(useful & ~once)
     columns = columns[np.argsort(-counts[columns], kind="stable")]
     place = np.zeros(rows.n_columns, np.uint32)
     place[columns] = np.arange(columns.size, dtype=np.uint32)
-    many = ~once[rows.indices]
-    values = NOTHING if (rows.data == 1.0).all() else rows.data[many]
+    many, alone = (useful & ~once)[rows.indices], once[rows.indices]
+    values = NOTHING if binary else rows.data[many]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tokens[many], minlength=N))]).astype(np.uint64)
     places = place[rows.indices[many]]
-    single = tokens[~many], rows.indices[~many], rows.data[~many]
+    single = tokens[alone], rows.indices[alone], rows.data[alone]
     sentences = Sentences(
         indptr,
         places,
         values,
         np.bincount(single[0], weights=single[2] ** 2, minlength=N).astype(float),
+        problem.regularizer.threshold,
         _uses(indptr, places, values, examples.starts, columns.size),
         mask is not None,
         EVERYTHING if mask is None else _bits(mask[columns], int(labels.width)),
@@ -89,6 +95,16 @@ def arrange(problem) -> tuple[Sentences, Origin]:
     columns = np.sort(columns)
     where = columns, place[columns], single[0], single[1]
     return sentences, Origin(*(each.astype(np.uint64) for each in where), single[2])
+
+
+def _may_have_weights(problem, tokens):
+    """(A,) bool: attributes that occur, and more than λ₁ allows: no u_j exceeds Σ m_i |x|.
+
+    tokens: of each entry.
+    """
+    rows, starts = problem.examples.rows, problem.examples.starts.astype(np.int64)
+    mass = np.repeat(problem.examples.mass, np.diff(starts))[tokens]
+    return np.bincount(rows.indices, np.abs(rows.data) * mass, rows.n_columns) > problem.l1
 
 
 def _of_one_token(rows, counts, mask, labels):

@@ -148,7 +148,7 @@ class EG(DualSolver):
         for _ in range(TRIALS):
             kept = state.theta, state.mu, state.entropies, state.gaps, np.full(problem.n, eta), state.v
             copies = [array.copy() for array in kept]
-            trials, improved = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
+            trials, improved = _epoch(problem.loss, problem.dual_blocks, sample, 1, *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -218,7 +218,7 @@ class EG(DualSolver):
     def _online_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
-        trials, _ = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
+        trials, _ = _epoch(problem.loss, problem.dual_blocks, order, TRIALS, *arrays)
         state.passes += trials / problem.n
         state.oracle_calls += trials
         return float(problem.examples.mass @ state.gaps)
@@ -237,7 +237,7 @@ class EG(DualSolver):
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
-        loss, blocks = problem.loss, problem.blocks
+        loss, blocks = problem.loss, problem.dual_blocks
         before = self._dual_at(problem, state.mu, state.v, state.entropies, state.centre)
         now = state.theta, state.mu, state.entropies, state.v
         theta, mu, entropies = np.empty_like(state.theta), np.empty_like(state.mu), np.empty(problem.n)
@@ -257,7 +257,8 @@ class EG(DualSolver):
 
     def _dual_at(self, problem, mu, v, entropies, centre):
         """D(μ) with the proximal penalty λ/2 ‖β − β₀‖² of free offsets, v the weights at μ."""
-        penalty = 0.5 * problem.lam * (sum_of_squares(v) - float(np.sum(np.square(centre))))
+        squares = sum_of_squares(problem.read(v)) - float(np.sum(np.square(centre)))
+        penalty = 0.5 * problem.lam * squares
         if problem.loss.hinge:
             return problem.concave(mu) - penalty
         return float(problem.examples.mass @ entropies) - penalty

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._math import REORDER
+from fenchel._math import REORDER, soft
 from fenchel._sparse import Rows
 from fenchel.structures import base
 
@@ -84,26 +84,27 @@ def parts_of(layout):
 
 @base.block_scores.implement(LatticeTables)
 def _scores(blocks, i, v, s):
-    return scores(blocks.layout, i, v, s)
+    return scores(blocks.layout, i, v, blocks.threshold, s)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def scores(layout, i, v, s):
-    """s = scores of nodes and edges at the weights v; written."""
+def scores(layout, i, v, threshold, s):
+    """s = scores of nodes and edges at the weights soft(v, threshold); written."""
     K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
     V, table = parts_of(layout)
     pairs, nodes = K * K, T * K
     for j in range(layout.offsets[i + 1] - layout.offsets[i]):
         s[j] = 0.0
     for t in range(T):
-        gather(layout.rows, layout.starts[i] + t, K, v, np.uint64(0), s, t * K)
+        gather(layout.rows, layout.starts[i] + t, K, v, np.uint64(0), threshold, s, t * K)
     if layout.tables > 0:
         for t in range(tables_of(layout, T)):
             for j in range(pairs):
-                s[nodes + t * pairs + j] = v[table + j]
+                s[nodes + t * pairs + j] = soft(v[table + j], threshold)
     if layout.edges.n_columns > 0:
         for t in range(np.uint64(1), T):
-            gather(layout.edges, layout.starts[i] + t, pairs, v, V, s, nodes + (t - np.uint64(1)) * pairs)
+            at = nodes + (t - np.uint64(1)) * pairs
+            gather(layout.edges, layout.starts[i] + t, pairs, v, V, threshold, s, at)
 
 
 @helper(cache=True, nogil=True)
@@ -113,12 +114,16 @@ def tables_of(layout, T):
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def gather(rows, r, width, v, begin, s, at):
-    """s[at:at + width] += Σ_e x_e · v[begin + column·width:][:width] over the entries of row r; s written."""
+def gather(rows, r, width, v, begin, threshold, s, at):
+    """s[at:at + width] += Σ_e x_e · soft(v)[begin + column·width:][:width] over entries of row r; written."""
     for e in range(rows.indptr[r], rows.indptr[r + 1]):
         x, j = rows.data[e], begin + np.uint64(rows.indices[e]) * width
-        for k in range(width):
-            s[at + k] += x * v[j + k]
+        if threshold == 0.0:
+            for k in range(width):
+                s[at + k] += x * v[j + k]
+        else:
+            for k in range(width):
+                s[at + k] += x * soft(v[j + k], threshold)
 
 
 @base.block_add.implement(LatticeTables)
