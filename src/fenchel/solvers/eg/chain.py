@@ -22,6 +22,7 @@ from fenchel._cache import helper, njit
 from fenchel._lanes import load, spread, store, zeros
 from fenchel._sparse import prefetch
 from fenchel.solvers.eg import weights
+from fenchel.solvers.eg.proximal import Centre, best_bound, proximal_penalty
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.solvers.eg.weights import Dual, Scratch
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals
@@ -34,11 +35,14 @@ class Arrangement:
     """A chain problem's examples and dual variables in the layout of these kernels."""
 
     def __init__(self, problem):
-        self.sentences, self.origin = arrange(problem)
+        self.kappa = proximal_penalty(problem)
+        self.lam = problem.lam + self.kappa
+        self.sentences, self.origin = arrange(problem, self.lam)
         width, K, n = int(self.sentences.labels.width), problem.structure.labels, problem.n
         N, rows = problem.examples.y.size, self.origin.columns.size
-        sizes = N * width, N * width, n * K * width, n * K * width, rows * width, K * width, K * width
+        sizes = N * width, N * width, n * K * width, n * K * width, rows * width, K * width, K * width, N
         self.dual = Dual(*map(np.zeros, sizes))
+        self.centre = Centre(self.dual, self.kappa / self.lam) if self.kappa > 0.0 else None
         self.room = self._new_room()
 
     def _new_room(self) -> tuple[Room, Scratch]:
@@ -72,8 +76,11 @@ class Arrangement:
         return not np.isnan(entropies).any()
 
     def weigh(self) -> None:
-        """v, and with it w(μ), anew."""
-        self.dual.v[:], self.dual.edge_v[:] = 0.0, 0.0
+        """v, and with it the weights, anew."""
+        if self.centre is None:
+            self.dual.v[:], self.dual.edge_v[:] = 0.0, 0.0
+        else:
+            self.centre.restore(self.dual)
         weights.weigh(self.sentences, self.dual, self.room[1])
 
     def visit(self, order, most_trials, rates, entropies, gaps) -> tuple[int, int]:
@@ -84,9 +91,15 @@ class Arrangement:
         fixed = self.sentences, order.astype(np.uint64), most_trials
         return _visit_all(*fixed, self.dual, *self.room, rates, entropies, gaps)
 
-    def squared_norm(self) -> float:
-        """‖w(μ)‖²."""
-        return weights.squared_norm(self.sentences, self.dual)
+    def penalty(self) -> float:
+        """What the dual of these kernels has beside the entropies."""
+        return 0.5 * self.lam * weights.squared_norm(self.sentences, self.dual)
+
+    def follow(self) -> float:
+        """Move the centre, if there is one, to the weights; returns κ/2 ‖w − w₀‖² as it was."""
+        if self.centre is None:
+            return 0.0
+        return 0.5 * self.kappa * self.centre.follow(self.sentences, self.dual)
 
     def point(self, problem, entropies):
         """The certificate at w(μ), computed anew: what is kept up by increments drifts."""
@@ -100,7 +113,12 @@ class Arrangement:
         value, gap, moved = map(sum, zip(*parts, strict=True))
         if np.isnan(value):  # scores too far apart for these kernels
             return problem.dual_point(self.in_own_layout(problem, self.dual.mu, self.dual.edge_mu), entropies)
-        return problem.proven_point(self.weights(problem), value, gap, moved)
+        if self.centre is None:
+            return problem.proven_point(self.weights(problem), value, gap, moved)
+        fixed = self.sentences, self.dual, self.centre, self.lam
+        return problem.bounded_point(
+            self.weights(problem), value, best_bound(problem, *fixed, entropies, moved), moved
+        )
 
     def in_own_layout(self, problem, nodes, edges) -> np.ndarray:
         """θ or μ as the problem lays it out."""

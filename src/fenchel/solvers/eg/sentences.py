@@ -56,8 +56,11 @@ def suits(problem) -> bool:
     return is_chain and not (structure.unrolled or structure.edge_columns)
 
 
-def arrange(problem) -> tuple[Sentences, Origin]:
-    """The examples in rows of w by frequency, without those of attributes that only one token has."""
+def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
+    """The examples in rows of w by frequency, without those of attributes that only one token has.
+
+    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre.
+    """
     examples, structure = problem.examples, problem.structure
     rows, N, labels = examples.rows, examples.y.size, Labels.of(structure.labels, structure.banned)
     mask, edge_keep = _masks(structure, rows.n_columns, labels)
@@ -66,8 +69,8 @@ def arrange(problem) -> tuple[Sentences, Origin]:
     useful = _may_have_weights(problem, tokens)
     binary = bool((rows.data == 1.0).all())
     once = useful & _of_one_token(rows, counts, mask, examples.y[tokens])
-    if problem.l1 > 0.0 and not binary:  # Σ x² would not do: each has a threshold of its own
-        once[:] = False
+    if (problem.l1 > 0.0 and not binary) or (lam > problem.lam and mask is None):
+        once[:] = False  # Σ x² would not do: each has a threshold or a centre of its own
     columns = np.flatnonzero(useful & ~once)
     columns = columns[np.argsort(-counts[columns], kind="stable")]
     place = np.zeros(rows.n_columns, np.uint32)
@@ -82,14 +85,14 @@ def arrange(problem) -> tuple[Sentences, Origin]:
         places,
         values,
         np.bincount(single[0], weights=single[2] ** 2, minlength=N).astype(float),
-        problem.regularizer.threshold,
+        problem.l1 / lam,
         _uses(indptr, places, values, examples.starts, columns.size),
         mask is not None,
         EVERYTHING if mask is None else _bits(mask[columns], int(labels.width)),
         edge_keep,
         examples.starts,
         examples.y.astype(np.uint64),
-        examples.mass / problem.lam,
+        examples.mass / lam,
         labels,
     )
     columns = np.sort(columns)

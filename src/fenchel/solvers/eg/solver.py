@@ -106,7 +106,7 @@ class EG(DualSolver):
     def _arranged(self, problem, start) -> Arrangement:
         arranged = Arrangement(problem)
         if start is None:
-            arranged.begin_ahead(problem, self._ahead(problem))
+            arranged.begin_ahead(problem, self._ahead(problem, arranged.lam))
         else:
             arranged.begin_at(problem, self._first_theta(problem, start))
         return arranged
@@ -123,17 +123,17 @@ class EG(DualSolver):
 
     def _fresh_theta(self, problem):
         theta = np.empty(problem.shape)
-        _first(problem.blocks, self._ahead(problem), theta)
+        _first(problem.blocks, self._ahead(problem, problem.lam), theta)
         return theta
 
-    def _ahead(self, problem) -> float:
+    def _ahead(self, problem, lam) -> float:
         """By how much the truth is ahead at the start."""
         if self.first is not None:
             return float(self.first)
         if problem.structure.listed:
             return 10.0
         tokens = problem.examples.rows.shape[0]
-        return max(10.0, np.log(tokens / (problem.n * problem.lam) / 5.0))
+        return max(10.0, np.log(tokens / (problem.n * lam) / 5.0))
 
     def _dual_of(self, problem, theta):
         """D at the marginals of θ."""
@@ -180,9 +180,9 @@ class EG(DualSolver):
         state.epochs += 1
         if state.epochs % RENEWAL == 0:
             state.arranged.weigh()
-        penalty = 0.5 * problem.lam * state.arranged.squared_norm()
-        state.dual = self.concave(problem, state) - penalty
-        state.relative_gap_estimate = float(problem.examples.mass @ state.gaps) / max(state.dual, 1e-300)
+        state.dual = self.concave(problem, state) - state.arranged.penalty()
+        gap = float(problem.examples.mass @ state.gaps) + state.arranged.follow()
+        state.relative_gap_estimate = gap / max(state.dual, 1e-300)
         if lost > 0:
             self._leave_the_lane(problem, state)
 

@@ -26,6 +26,7 @@ class Dual(NamedTuple):
     v: np.ndarray
     edge_v: np.ndarray
     table: np.ndarray
+    own: np.ndarray  # (N,) what v of an attribute of one token has beside c (y − μ): its centre's share
 
 
 class Scratch(NamedTuple):
@@ -81,7 +82,8 @@ def export(d, origin, q, delta, w):
             at = (token - d.starts[i]) * width
             for k in range(K):
                 if not d.masked or k == d.y[token]:
-                    w[to + k] = soft(-d.rates[i] * origin.values[e] * delta[at + k], d.threshold)
+                    v = q.own[token] - d.rates[i] * delta[at + k]
+                    w[to + k] = soft(origin.values[e] * v, d.threshold)
             e += ONE
 
 
@@ -232,7 +234,7 @@ def _plain_scores(d, i, q, delta, s):
                 p = p + x * load(q.v, np.uint64(d.rows[e]) * width + k, z)
             store(s, at + k, p + q_)
         if d.masked:
-            s[at + d.y[token]] += own * delta[at + d.y[token]]
+            s[at + d.y[token]] += own * delta[at + d.y[token]] + d.single[token] * q.own[token]
 
 
 @helper(**KERNEL)
@@ -253,7 +255,7 @@ def _soft_scores(d, i, q, delta, s):
             store(s, at + k, p)
         if d.masked:
             y = at + d.y[token]
-            s[y] += d.single[token] * soft(-d.rates[i] * delta[y], d.threshold)
+            s[y] += d.single[token] * soft(q.own[token] - d.rates[i] * delta[y], d.threshold)
 
 
 @njit(**KERNEL)
@@ -276,5 +278,6 @@ def _own_square(d, q, i, t):
     at, y, square = t * d.labels.width, d.y[t], 0.0
     for k in range(d.labels.count):
         if not d.masked or k == y:
-            square += soft(d.rates[i] * ((1.0 if k == y else 0.0) - q.mu[at + k]), d.threshold) ** 2
+            v = q.own[t] + d.rates[i] * ((1.0 if k == y else 0.0) - q.mu[at + k])
+            square += soft(v, d.threshold) ** 2
     return square
