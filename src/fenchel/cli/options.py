@@ -109,6 +109,11 @@ quiet = click.option(
 )
 
 
+def min_count(about: str):
+    """--min-count, of features by the name that a kind gives them."""
+    return click.option("--min-count", type=click.IntRange(min=1), default=1, metavar="N", help=about)
+
+
 def together(*options):
     """One decorator out of several options, listed in this order by --help."""
 
@@ -123,6 +128,32 @@ def together(*options):
 # What every run of a solver takes, in the order of `--help`.
 limits = (tol, max_passes, max_seconds, seed, threads)
 solving = (constant, *limits)
+
+
+# ---- other names of the constant -C
+
+# name: what it is, and what it may be
+OTHER_CONSTANTS = {
+    "sigma2": ("the variance of the prior, as in mean loss + ‖w‖²/(2·sigma2)", POSITIVE),
+    "c2": ("CRFsuite's constant, as in Σ loss + c2 ‖w‖²; it is 1/(2C)", NOT_NEGATIVE),
+}
+
+
+def other_constant(name: str | None):
+    """--sigma2 or --c2, for a kind that has it."""
+    if name is None:
+        return together()
+    about, type = OTHER_CONSTANTS[name]
+    help = f"Instead of -C: {about}."
+    return click.option(f"--{name}", type=type, show_default="-C holds", metavar="FLOAT", help=help)
+
+
+def choice_of_constant(name: str | None):
+    """--constant of a path, for a kind that has another one than C."""
+    if name is None:
+        return together()
+    help = f"What goes from --from to --to: C, or {name}, {OTHER_CONSTANTS[name][0]}."
+    return click.option("--constant", type=click.Choice(["C", name]), default="C", help=help)
 
 
 # ---- event files

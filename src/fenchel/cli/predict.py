@@ -4,7 +4,7 @@ import click
 
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds import has_probabilities, kind_of, reading_for
+from fenchel.cli.kinds import kind_of, reading_for
 
 
 @click.command(short_help="Print a label per example of a file.")
@@ -44,7 +44,8 @@ def predict(model, data, probabilities, **settings):
 
     fitted = load(model)
     given = reading_for(fitted, settings)
-    if probabilities and not has_probabilities(fitted):
-        raise Failure(f"{model}: a model of the hinge loss has no probabilities; train with --loss log")
-    for piece in kind_of(fitted).predict(fitted, data, given, probabilities):
+    kind = kind_of(fitted)
+    if probabilities and (reason := kind.why_no_probabilities(fitted)):
+        raise Failure(f"{model}: {reason}")
+    for piece in kind.predict(fitted, data, given, probabilities):
         click.echo(piece)  # and flushes: who writes to us through a pipe may wait for it
