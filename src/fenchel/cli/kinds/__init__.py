@@ -14,6 +14,7 @@ from fenchel.cli.kinds.base import Kind
 KINDS = {
     "lr": "fenchel.cli.kinds.lr:Linear",
     "maxent": "fenchel.cli.kinds.maxent:Events",
+    "tagger": "fenchel.cli.kinds.tagger:WordTagger",
     "crf": "fenchel.cli.kinds.crf:Chain",
 }
 
