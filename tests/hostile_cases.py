@@ -282,6 +282,8 @@ CASES = [
     Case("evaluate maxent", OPENNLP, command("evaluate", "MODEL maxent", FILE), share=4),
     Case("predict crf", PAIRED, command("predict", "MODEL crf", FILE), share=4),
     Case("evaluate crf", PAIRED, command("evaluate", "MODEL crf", FILE), share=4),
+    Case("predict tagger", PAIRED, command("predict", "MODEL tagger", FILE), share=4),
+    Case("evaluate tagger", PAIRED, command("evaluate", "MODEL tagger", FILE), share=4),
     Case("predict crf items", ITEMS, command("predict", "MODEL crf named", FILE), share=4),
     *(
         Case(f"inspect {name}", make, command("inspect", FILE), damage=damaged_model, share=4)

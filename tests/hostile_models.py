@@ -159,6 +159,7 @@ def use_tagger(model):
     assert [len(tags) for tags in found] == [3, 4, 2]
     assert {tag for tags in found for tag in tags} <= set(model.classes_.tolist())
     model.top_features(3)
+    _inspect(model)
 
 
 MODELS = {

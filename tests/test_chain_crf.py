@@ -175,6 +175,12 @@ def test_several_best_stop_where_there_are_no_more(model):
         model.predict_nbest([[["dog"]]], 0)
 
 
+def test_a_part_of_the_tokens_has_its_own_labels_only():
+    X, y = Tokens.from_sentences([[("a", "X"), ("b", "Y")], [("a", "X"), ("a", "X")]]).without_last()
+    assert ChainCRF(template="pos").fit(X[1:], y[1:]).classes_.tolist() == ["X"]
+    assert ChainCRF(template="pos").fit(X[:1], y[:1]).predict(X[:1]) == [["X", "Y"]]
+
+
 def test_score_takes_the_tokens_that_fit_takes(data):
     X, y = (Tokens.from_sentences(sentences) for sentences in data)
     model = ChainCRF(template="pos").fit(X, y)

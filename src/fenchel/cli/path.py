@@ -52,13 +52,7 @@ path_options = options.together(
         metavar="FLOAT",
         help="The other end.",
     ),
-    click.option(
-        "--steps",
-        type=click.IntRange(min=1),
-        default=11,
-        metavar="N",
-        help="How many constants, each the same multiple of the one before.",
-    ),
+    options.count("--steps", 11, "How many constants, each the same multiple of the one before."),
     options.valid,
     click.option(
         "--cv",

@@ -63,14 +63,10 @@ class Chain(Tagging):
             default="log",
             help="log: conditional random field. hinge: max-margin Markov network.",
         ),
-        options.min_count("Leave out attributes that fewer tokens have."),
-        click.option(
-            "--observed", is_flag=True, help="Weights only for attributes with labels they were seen with."
-        ),
-        click.option("--bias", is_flag=True, help="Add a weight for each label."),
-        click.option(
-            "--boundaries", is_flag=True, help="Add weights for each label in first and in last place."
-        ),
+        options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
+        options.flag("--observed", "Weights only for attributes with labels they were seen with."),
+        options.flag("--bias", "Add a weight for each label."),
+        options.flag("--boundaries", "Add weights for each label in first and in last place."),
         click.option(
             "--ban",
             "banned",

@@ -44,7 +44,7 @@ class Linear(Kind):
     )
     options = (
         options.loss,
-        click.option("--no-intercept", is_flag=True, help="Leave the intercept out."),
+        options.flag("--no-intercept", "Leave the intercept out."),
         click.option(
             "--intercept-scaling",
             type=options.POSITIVE,
@@ -61,13 +61,11 @@ class Linear(Kind):
             show_default="all examples weigh 1",
             help="balanced: each class weighs the same in total, n / (classes · its examples) per example.",
         ),
-        click.option(
+        options.count(
             "--features",
-            type=click.IntRange(min=1),
-            default=None,
+            None,
+            "Number of features, for when other files hold some that DATA lacks.",
             show_default="the largest index in DATA",
-            metavar="N",
-            help="Number of features, for when other files hold some that DATA lacks.",
         ),
         options.zero_based,
     )
@@ -110,9 +108,6 @@ class Linear(Kind):
 
     def strata(self, examples):
         return examples.y
-
-    def score(self, model, examples):
-        return model.score(examples.X, examples.y)
 
     # ---- fitted models
 

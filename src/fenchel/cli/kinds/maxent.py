@@ -30,7 +30,7 @@ class Events(Kind):
         ),
         *options.event_marks,
         options.loss,
-        options.min_count("Leave out features that fewer events have."),
+        options.count("--min-count", 1, "Leave out features that fewer events have."),
     )
     arguments = ("loss", "min_count")
     other_constant = "sigma2"
@@ -139,19 +139,13 @@ def _log_loss(model, examples):
     if not examples.joint:
         labels = model.classes_.tolist()
         logarithms = [dict(zip(labels, row, strict=True)) for row in logarithms.tolist()]
-    weight = np.ones(examples.n) if examples.weight is None else examples.weight
-    pairs = [
-        (w, truth if isinstance(truth, dict) else {truth: 1.0}, logs)
-        for w, truth, logs in zip(weight, examples.y, logarithms, strict=True)
-    ]
-    known = [
-        (w, sum(q * logs[k] for k, q in truth.items()))
-        for w, truth, logs in pairs
-        if truth.keys() <= logs.keys()
-    ]
-    if not known:
+    losses, weights = [], np.ones(examples.n) if examples.weight is None else examples.weight
+    for weight, truth, logs in zip(weights.tolist(), examples.y, logarithms, strict=True):
+        shares = truth if isinstance(truth, dict) else {truth: 1.0}
+        if shares.keys() <= logs.keys():
+            losses.append((weight, -sum(share * logs[label] for label, share in shares.items())))
+    if not losses:
         return "none: the model knows no label of these events"
-    loss = -sum(w * value for w, value in known) / sum(w for w, _ in known)
-    missing = examples.n - len(known)
+    missing = examples.n - len(losses)
     rest = f"; {missing} of {examples.n} events have a label that is new to the model" if missing else ""
-    return f"{loss:.6g} nats an event{rest}"
+    return f"{sum(w * loss for w, loss in losses) / sum(w for w, _ in losses):.6g} nats an event{rest}"

@@ -33,21 +33,9 @@ class WordTagger(Tagging):
         path=("train.txt --from 0.1 --to 10 --steps 5 --valid test.txt -o best.fenchel",),
     )
     options = (
-        click.option(
-            "--beam",
-            type=click.IntRange(min=1),
-            default=5,
-            metavar="N",
-            help="Beginnings of a tag sequence that the search keeps from word to word.",
-        ),
-        click.option(
-            "--rare",
-            type=click.IntRange(min=1),
-            default=5,
-            metavar="N",
-            help="A word that DATA has fewer times is known by its spelling.",
-        ),
-        options.min_count("Leave out attributes that fewer tokens have; frequent words stay."),
+        options.count("--beam", 5, "Beginnings of a tag sequence that the search keeps from word to word."),
+        options.count("--rare", 5, "A word that DATA has fewer times is known by its spelling."),
+        options.count("--min-count", 1, "Leave out attributes that fewer tokens have; frequent words stay."),
         click.option(
             "--tag-dictionary/--no-tag-dictionary",
             default=True,
