@@ -288,10 +288,10 @@ CASES = [
     *(
         Case(f"inspect {name}", make, command("inspect", FILE), damage=damaged_model, share=4)
         for name, (make, _) in MODELS.items()
-        if name != "tagger"
     ),
     Case("train lr", LABELLED, command("train", "lr", FILE, *BRIEF), share=20),
     Case("train maxent", OPENNLP, command("train", "maxent", FILE, "--format", "opennlp", *BRIEF), share=20),
+    Case("train tagger", PAIRED, command("train", "tagger", FILE, *BRIEF), share=20),
     Case("train crf", PAIRED, command("train", "crf", FILE, *BRIEF), share=20),
     Case("train crf items", ITEMS, command("train", "crf", FILE, *BRIEF), share=20),
 ]

@@ -1,4 +1,4 @@
-"""encode_training, problem, solve, set_result: the steps of `fit` give the model of `fit`, of any estimator."""
+"""encode_training, problem, solve, set_result: the steps of `fit`, for every estimator."""
 
 import numpy as np
 import pytest
