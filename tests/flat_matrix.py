@@ -15,8 +15,11 @@ import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
 from fenchel import problems
-from fenchel.problem import OFFERS
+from fenchel.losses import LOSSES
+from fenchel.offers import offered
 from fenchel.solvers import SOLVERS, solver_class
+from fenchel.structures.crossed import Crossed
+from fenchel.structures.joint import Joint
 from matrix import dense_features, sparse_features
 
 N = 24
@@ -324,8 +327,8 @@ def hinge_optimum(name, C=None):
 
 def accepts(solver, case, loss="log"):
     """Whether the solver of that name takes the (regularised) problem."""
-    offered = OFFERS["flat joint" if case.joint else "flat crossed", loss] | {"dual"}
-    return solver_class(solver).needs <= offered
+    given = offered(Joint if case.joint else Crossed, LOSSES[loss]) | {"dual"}
+    return solver_class(solver).needs <= given
 
 
 def pairs(names, loss="log"):

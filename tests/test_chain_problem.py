@@ -98,8 +98,8 @@ def test_gradient_and_hessian_are_the_differences(name):
 def test_scores_are_those_of_the_features(name):
     problem, _ = pair(name)
     data, w = kept(DATA[name]), some_weights(pair(name)[0])
-    for each in (problem, problem.unrolled):
-        stride = each.blocks.stride
+    for each in (problem, problem.entropic):
+        stride = each.blocks.layout.stride
         expected = np.concatenate([data.matrix(i, stride) @ w for i in range(data.n)])
         np.testing.assert_allclose(each.scores(w), expected, rtol=1e-12, atol=1e-12)
 
@@ -186,9 +186,9 @@ def check_geometry(blocks, i, A, rng):
 def test_norms_and_moves_are_those_of_the_dense_matrix(name):
     problem, rng = pair(name)[0], np.random.default_rng(1)
     data = kept(DATA[name])
-    for each in (problem, problem.unrolled):
+    for each in (problem, problem.entropic):
         for i in range(data.n):
-            check_geometry(each.blocks, i, data.matrix(i, each.blocks.stride), rng)
+            check_geometry(each.blocks, i, data.matrix(i, each.blocks.layout.stride), rng)
 
 
 @everywhere
@@ -197,7 +197,7 @@ def test_the_radius_bounds_the_distance_of_any_output(name):
     for i in range(data.n):
         true = data.features(i, data.y[data.tokens(i)])
         farthest = max(((data.features(i, y) - true) ** 2).sum() for y in data.outputs(i))
-        for each in (problem, problem.unrolled):
+        for each in (problem, problem.entropic):
             assert base.block_radius(each.blocks, i) >= farthest * (1.0 - 1e-12)
 
 
@@ -227,8 +227,8 @@ def some_dual(problem, brute, seed=2):
 def test_weights_of_marginals(name):
     problem, brute = pair(name)
     q, mu = some_dual(problem, brute)
-    np.testing.assert_allclose(problem.unrolled.weights_of(mu), brute.weights(q), rtol=1e-9, atol=1e-10)
-    if problem is problem.unrolled:
+    np.testing.assert_allclose(problem.entropic.weights_of(mu), brute.weights(q), rtol=1e-9, atol=1e-10)
+    if problem is problem.entropic:
         return
     data = kept(DATA[name])
     pieces = np.split(q, brute.first[1:])
@@ -243,7 +243,7 @@ def test_marginals_at_scores(name):
     problem, brute = pair(name)
     w = some_weights(problem, 2)
     _, mu = some_dual(problem, brute)
-    unrolled = problem.unrolled
+    unrolled = problem.entropic
     np.testing.assert_allclose(unrolled.marginals(unrolled.scores(w)), mu, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(unrolled.structure.cleaned(problem.examples, mu), mu, atol=1e-13)
     assert unrolled.structure.cleaned(problem.examples, 0.9 * mu) is None
@@ -252,7 +252,7 @@ def test_marginals_at_scores(name):
 @everywhere
 def test_the_dual_of_the_log_loss_and_its_gap(name):
     problem, brute = pair(name)
-    unrolled = problem.unrolled
+    unrolled = problem.entropic
     q, mu = some_dual(problem, brute)
     assert unrolled.dual(mu) == pytest.approx(brute.dual(q), rel=1e-10, abs=1e-12)
     point = unrolled.dual_point(mu)
@@ -264,7 +264,7 @@ def test_the_dual_of_the_log_loss_and_its_gap(name):
 @everywhere
 def test_block_gaps_are_divergences_of_sequences(name):
     problem, brute = pair(name)
-    unrolled, w = problem.unrolled, some_weights(problem)
+    unrolled, w = problem.entropic, some_weights(problem)
     q, mu = some_dual(problem, brute)
     p = brute.marginals(brute.scores(w))
     ratio = np.log(np.where(q > 0.0, q, 1.0) / np.where(q > 0.0, p, 1.0))
@@ -275,7 +275,7 @@ def test_block_gaps_are_divergences_of_sequences(name):
 @everywhere
 def test_the_dual_of_the_hinge_loss_and_its_gap(name):
     problem, brute = pair(name, "hinge")
-    for each in {id(p): p for p in (problem, problem.unrolled)}.values():
+    for each in {id(p): p for p in (problem, problem.entropic)}.values():
         mu = each.marginals(each.scores(some_weights(problem, 2)))
         q, _ = some_dual(problem, brute)
         assert each.dual(mu) == pytest.approx(brute.dual(q), rel=1e-10)
@@ -287,7 +287,7 @@ def test_the_dual_of_the_hinge_loss_and_its_gap(name):
 @everywhere
 def test_the_first_point_lies_between_the_truth_and_the_middle(name):
     problem, brute = pair(name)
-    unrolled = problem.unrolled
+    unrolled = problem.entropic
     uniform = 1.0 / np.diff(np.append(brute.first, len(brute.y)))[brute.owner]
     expected = brute.part_marginals(0.9 * brute.y + 0.1 * uniform)
     np.testing.assert_allclose(unrolled.near_target(0.1), expected, rtol=1e-12, atol=1e-14)
@@ -302,7 +302,7 @@ def test_marginals_of_a_shared_table_do_not_tell_the_entropy():
     scores = problem.scores(some_weights(problem))
     mu = problem.marginals(scores)
     for ask in (problem.dual, problem.dual_point, lambda mu: problem.block_gaps(mu, scores)):
-        with pytest.raises(ValueError, match=r"problem\.unrolled"):
+        with pytest.raises(ValueError, match=r"problem\.entropic"):
             ask(mu)
 
 

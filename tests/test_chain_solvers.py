@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from chains import assert_certified, random_data
 from fenchel import problems, solvers
 from fenchel.loop import solve
-from fenchel.problem import OFFERS
+from fenchel.losses import LOSSES
+from fenchel.offers import offered
 from fenchel.solvers import SOLVERS, make, solver_class
+from fenchel.structures.chain import Chain
 from fenchel.trace import Status
 
 LENGTHS = tuple(1 + np.arange(30) * 5 % 8)
@@ -18,8 +20,8 @@ SAMPLINGS = ("uniform", "importance", "gap", "gap-importance", "max")
 CONSTANTS = (1e-2, 1.0, 1e2)
 
 
-def offered(loss):
-    return [name for name in SOLVERS if solver_class(name).needs <= OFFERS["chain", loss] | {"dual"}]
+def able(loss):
+    return [name for name in SOLVERS if solver_class(name).needs <= offered(Chain, LOSSES[loss]) | {"dual"}]
 
 
 @cache
@@ -47,14 +49,14 @@ def optimum(C=1.0, loss="log"):
 
 
 def log_solvers():
-    named = {name: make(name) for name in offered("log") if name != "sdca"}
+    named = {name: make(name) for name in able("log") if name != "sdca"}
     return named | {f"sdca-{kind}": solvers.SDCA(sampling=kind) for kind in SAMPLINGS}
 
 
 def test_these_solvers_take_chains():
     dual = {"sgd", "eg", "eg-gap", "eg-batch", "sdca"}
-    assert set(offered("log")) == dual | {"lbfgs", "tron", "sag", "sag-nus"}
-    assert set(offered("hinge")) == dual | {"cutting-plane"}
+    assert set(able("log")) == dual | {"lbfgs", "tron", "sag", "sag-nus"}
+    assert set(able("hinge")) == dual | {"cutting-plane"}
 
 
 SLOW = {("sgd", 1e2), ("eg-batch", 1e2)}  # they crawl where the regulariser is weak
@@ -241,7 +243,7 @@ def test_chains_of_one_token_are_multinomial_regression(name):
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_one_label_leaves_nothing_to_learn(loss):
     examples = random_data(23, (1, 3, 2), K=1)
-    for name in offered(loss):
+    for name in able(loss):
         solver = solvers.CuttingPlane(slack="1") if name == "cutting-plane" else name
         result = solve(examples.problem(loss), solver, max_passes=20)
         assert result.certificate.primal == 0.0 and not result.w.any(), name
@@ -252,7 +254,7 @@ def test_one_sequence(loss):
     examples = random_data(24, (6,), K=3)
     problem = examples.problem(loss)
     values = []
-    for name in offered(loss):
+    for name in able(loss):
         if name == "sgd":
             continue
         solver = solvers.CuttingPlane(slack="1") if name == "cutting-plane" else name
@@ -292,7 +294,7 @@ def test_marginals_of_both_layouts_are_told_apart_where_they_are_as_many(first, 
     """Where sequences have two tokens on average both layouts hold as many numbers."""
     examples = random_data(25, (1, 3, 1, 3, 2), A=4, K=3)
     problem = examples.problem()
-    assert problem.shape == problem.unrolled.shape
+    assert problem.shape == problem.entropic.shape
     before = solve(problem, first, tol=1e-4, max_passes=1e4)
     best = solve(problem, "tron", tol=1e-10).certificate.primal
     after = solve(problem, then, tol=1e-6, max_passes=1e4, start=before.start, check_every=1.0)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fenchel import problems, solve
-from fenchel.solvers import outputsets
 from fenchel.solvers.base import Start
-from fenchel.solvers.cuttingplane import CuttingPlane
+from fenchel.solvers.cuttingplane import CuttingPlane, outputs
 from fenchel.structures import base
 from fenchel.trace import Status
 
@@ -67,7 +66,7 @@ def assert_consistent(problem, state):
         np.testing.assert_allclose(state.points.products[span], products.ravel(), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(state.v, problem.proximal_weights(state.mu), atol=1e-11)
     for i in range(problem.n):
-        first, T = int(problem.blocks.offsets[i]), int(np.diff(problem.examples.starts)[i])
+        first, T = int(problem.blocks.layout.offsets[i]), int(np.diff(problem.examples.starts)[i])
         nodes = state.mu[first:][: T * problem.structure.labels].reshape(T, -1)
         np.testing.assert_allclose(nodes.sum(axis=1), 1.0, atol=1e-12)
     assert (state.mu >= 0.0).all()
@@ -111,7 +110,7 @@ def test_the_sets_hold_what_they_say(problem):
 
 
 def test_outputs_long_without_weight_are_dropped(problem, monkeypatch):
-    monkeypatch.setattr(outputsets, "SPARE", 0)
+    monkeypatch.setattr(outputs, "SPARE", 0)
     few = go(problem, 150)
     monkeypatch.undo()
     many = go(problem, 150)

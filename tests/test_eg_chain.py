@@ -99,7 +99,7 @@ def marginals_of(arranged, problem):
 def by_kind(mu, problem):
     """The same of μ in the problem's own layout."""
     K, lengths = problem.structure.labels, np.diff(problem.examples.starts.astype(int))
-    blocks = np.split(mu, problem.structure.offsets(problem.examples)[1:-1].astype(int))
+    blocks = np.split(mu, problem.structure.offsets(problem.examples.starts)[1:-1].astype(int))
     pairs = list(zip(blocks, lengths, strict=True))
     return np.concatenate([b[: T * K] for b, T in pairs] + [b[T * K :] for b, T in pairs])
 

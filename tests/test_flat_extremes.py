@@ -10,8 +10,10 @@ import scipy.sparse as sp
 import fenchel
 from fenchel import problems, solvers
 from fenchel.loop import solve
-from fenchel.problem import OFFERS
+from fenchel.losses import LOSSES
+from fenchel.offers import offered
 from fenchel.solvers import SOLVERS, solver_class
+from fenchel.structures.crossed import Crossed
 from fenchel.trace import Status
 from flat_matrix import (
     Case,
@@ -27,7 +29,7 @@ from flat_matrix import (
 
 CASES = cases()
 HASTY = {"sgd"}
-UNREGULARISED = [s for s in SOLVERS if solver_class(s).needs <= OFFERS["flat crossed", "log"]]
+UNREGULARISED = [s for s in SOLVERS if solver_class(s).needs <= offered(Crossed, LOSSES["log"])]
 
 
 # ---- extremes

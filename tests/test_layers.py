@@ -12,10 +12,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory"}
-    | {"data", "constants", "errors", "metrics", "spans", "trace"},
+    {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory", "_threads"}
+    | {"arrays", "data", "constants", "errors", "metrics", "spans", "trace"},
     {"structures"},
-    {"certificates", "design", "curvature", "losses", "points", "regularizers"},
+    {"certificates", "design", "curvature", "losses", "offers", "points", "regularizers"},
     {"problem"},
     {"choosing", "problems", "solvers", "loop", "paths"},
     {"estimators"},

@@ -165,8 +165,8 @@ def test_an_infinite_objective_never_converges(make, solver, C, loss):
 def test_an_entropy_below_zero_reads_nobody_elses_memory():
     X, y, starts = small_chain()
     problem = problems.chain(X, y, starts, C=1.0)
-    assert problem.blocks.stride == 0
-    length_of_first = int(problem.blocks.offsets[1])
+    assert problem.blocks.layout.stride == 0
+    length_of_first = int(problem.blocks.layout.offsets[1])
     memory = np.full(problem.shape, np.nan)  # whatever lies behind the block
     s = np.zeros(length_of_first)
     loss = base.block_marginals(problem.blocks, 0, s, memory[:length_of_first])

@@ -9,7 +9,7 @@ from numba import njit
 
 from fenchel import LogisticRegression, _sparse
 from fenchel.design import Design, weighted_gram
-from fenchel.structures.joint import row_product
+from fenchel.structures.layouts.candidates import row_product
 
 DENSE = np.array([[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.5, 4.0], [0.0, 0.0, 1.0, 0.0]])
 

@@ -61,7 +61,7 @@ def test_sums_over_edges_are_taken_from_a_result_only():
 def test_a_start_that_is_nearly_one_is_made_one():
     problem, result = unrolled_chain()
     noise = 1.0 + 1e-11 * np.random.default_rng(1).normal(size=result.mu.size)
-    mu = problem.unrolled.structure.cleaned(problem.examples, result.mu * noise)
+    mu = problem.entropic.structure.cleaned(problem.examples, result.mu * noise)
     np.testing.assert_allclose(mu, result.mu, atol=1e-9)
     nodes, edges = mu[:6].reshape(3, 2), mu[6:14].reshape(2, 2, 2)
     np.testing.assert_allclose(edges.sum(axis=2), nodes[:2], atol=1e-15)

@@ -231,7 +231,7 @@ def test_block_kernels_equal_the_batch_methods(problem):
             plain = problem.blocks
             if function is not call_all:  # NumPy's unsigned scalars do not index a range
                 rows = X._replace(indptr=X.indptr.view(np.int64), indices=X.indices.view(np.int32))
-                plain = problem.blocks._replace(rows=rows)
+                plain = problem.blocks._replace(layout=problem.blocks.layout._replace(rows=rows))
             results.append(function(plain, i, v, mu, delta, *arrays))
             buffers.append(arrays)
         for compiled, interpreted in zip(buffers[0], buffers[1], strict=True):

@@ -7,7 +7,7 @@ for exactly. With ŝ_i = A_i ŵ + ε_i the bound P − gap is D(μ) plus
 
 and both are paid for here: a sum of numbers is off by a few units in the last place of the sum of their
 absolute values. Of a score that is at most `reach`; Σ m_i ‖y_i − μ_i‖₁ is called `moved`. Where outputs have
-linked parts the loss itself is a difference of sums over all of them.
+several parts the loss itself is a difference of sums over all of them.
 """
 
 from dataclasses import dataclass, replace
@@ -93,22 +93,16 @@ class Extent(NamedTuple):
     peaks: np.ndarray  # (A,) the largest |x| of each column
     norm: float  # the largest ‖x‖ of a row
     edge_norm: float  # the same of what the weights behind those of attributes are multiplied by
-    parts: float  # linked parts of an output, in the mean over the examples; 0 where outputs are listed
+    parts: float  # parts of an output, in the mean over the examples; 0 where outputs are listed
     depth: float  # how errors grow in a sum over all rows: like the root of their number
     outputs: int  # weights of a column
     cost: float  # the most that is added to a score
 
 
-def extent_of(rows: Rows | Table, examples, outputs: int, linked: bool, hinge: bool) -> Extent:
-    """Of the features of these examples; rows: as they are multiplied by weights."""
+def extent_of(rows: Rows | Table, outputs: int, parts: float, edge_norm: float, cost: float) -> Extent:
+    """Of features as they are multiplied by weights, and the measures of a structure."""
     peaks, norm = _extent(rows)
-    edge_norm, parts, depth = 0.0, 0.0, 1.0 + sqrt(rows.shape[0]) / 16.0
-    cost = float(hinge)
-    if linked:
-        cost *= examples.cost.max()
-        lengths = np.diff(examples.starts.astype(np.int64))
-        parts = float(examples.mass @ (2.0 * lengths - 1.0))
-        edge_norm = sqrt(1.0 + _extent(examples.edges)[1] ** 2)
+    depth = 1.0 + sqrt(rows.shape[0]) / 16.0
     return Extent(peaks, norm, edge_norm, parts, depth, outputs, cost)
 
 

@@ -12,6 +12,7 @@ from fenchel.curvature import matrix_bytes
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver
+from fenchel.solvers.dual import array_bytes
 
 # Newton where its eight or so matrices take no longer than this many passes.
 MATRICES, PASSES = 8.0, 12.0
@@ -98,9 +99,8 @@ def plan(problem: Problem) -> list:
     """
     if problem.l1 > 0.0:
         return ["lbfgs"]
-    fits = 4 * 8 * float(np.prod(problem.shape, dtype=float)) <= 0.5 * available_bytes()
-    if problem.structure.linked:
-        return [_choose_for_sequences(problem, fits)]
+    if not problem.structure.listed:
+        return [_choose_for_sequences(problem)]
     if problem.loss.hinge:
         return ["cd-dual"]
     dense = isinstance(problem.design.rows, Table)
@@ -109,7 +109,7 @@ def plan(problem: Problem) -> list:
         quick = [("lbfgs", QUICK)] if dense else []
         return [*quick, ("newton", BATCH), (first, BATCH), second]
     last = "newton" if _can_wait_for_a_matrix(problem) else second
-    if not (problem.lam > 0.0 and fits):
+    if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
@@ -135,13 +135,18 @@ def _is_worth_a_matrix(problem) -> bool:
     )
 
 
-def _choose_for_sequences(problem, fits) -> str:
+def _fits(name, problem) -> bool:
+    """Whether the dual variables of a solver take at most half of what memory there is."""
+    return make(name).copies(problem) * array_bytes(problem) <= 0.5 * available_bytes()
+
+
+def _choose_for_sequences(problem) -> str:
     """A block of exponentiated gradient is a sequence: the longer, the slower."""
     if problem.loss.hinge:
-        return "cutting-plane" if fits else "sgd"
+        return "cutting-plane" if _fits("eg-gap", problem) else "sgd"
     tokens, attributes = problem.examples.rows.shape
     short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
-    return "eg-gap" if problem.lam > 0.0 and fits and short else "lbfgs"
+    return "eg-gap" if problem.lam > 0.0 and short and _fits("eg-gap", problem) else "lbfgs"
 
 
 def _suits_dual_coordinates(problem, most) -> bool:
@@ -180,4 +185,6 @@ def _lack(problem, missing) -> str:
         return "its L1 term has corners" if not problem.loss.hinge else "the hinge loss takes no L1 term"
     if missing == ["dual"]:
         return "it has no regulariser and so no dual"
+    if missing == ["entropy"]:
+        return "its marginals do not tell the entropy"
     return f"it offers no {'gradient' if 'log' in missing else missing[0]}"

@@ -110,7 +110,7 @@ def checked_start(problem: Problem, start: Start | None) -> Start | None:
         return None
     if not isinstance(start, Start):
         raise ValueError(f"start must be a fenchel.Start or None, not {type(start).__name__}")
-    sizes = {"w": (problem.penalised,), "mu": problem.unrolled.shape}
+    sizes = {"w": (problem.penalised,), "mu": problem.entropic.shape}
     for name, shape in sizes.items():
         array = getattr(start, name)
         if array is None:
@@ -128,12 +128,12 @@ def checked_start(problem: Problem, start: Start | None) -> Start | None:
 
 def _checked_mu(problem, mu):
     """μ as marginals to rounding."""
-    cleaned = problem.unrolled.structure.cleaned(problem.examples, np.asarray(mu, dtype=np.float64))
+    cleaned = problem.entropic.structure.cleaned(problem.examples, np.asarray(mu, dtype=np.float64))
     if cleaned is None:
-        linked = ", and those of neighbours agree; sums over edges are taken from result.start only"
+        agree = ", and those of neighbours agree; sums over edges are taken from result.start only"
         raise ValueError(
             "start.mu must hold probabilities: numbers ≥ 0 that sum to 1 for each example"
-            + (linked if problem.structure.linked else "")
+            + ("" if problem.structure.listed else agree)
         )
     return cleaned
 

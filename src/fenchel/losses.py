@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER
-from fenchel.structures import base
+from fenchel.structures import base, passes
 
 
 class Log(NamedTuple):
@@ -33,7 +34,7 @@ class Hinge(NamedTuple):
 LOSSES = {loss.name: loss for loss in (Log(), Hinge())}
 
 
-@base.block_kernel
+@kernel_by_type
 def oracle(loss, blocks, i, s, nu):
     """ν = marginals at s, or the cost-augmented argmax as a 0/1 vector; nu written. Returns loss_i.
 
@@ -41,7 +42,7 @@ def oracle(loss, blocks, i, s, nu):
     """
 
 
-@base.block_kernel
+@kernel_by_type
 def block_gap(loss, blocks, i, s, nu, mu, value, entropy):
     """KL(μ_i ‖ marginals at s), lepriol2018 (11), or ⟨s, ν − μ⟩; s and nu as `oracle` left them.
 
@@ -49,7 +50,7 @@ def block_gap(loss, blocks, i, s, nu, mu, value, entropy):
     """
 
 
-@base.block_kernel
+@kernel_by_type
 def block_concave(loss, blocks, i, mu, room):
     """H_i(μ_i); room written."""
 
@@ -104,7 +105,7 @@ def log_value_and_pull(blocks, start, stop, v, scores, pull):
     s, mu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     total, moved = 0.0, 0.0
     for i in range(start, stop):
-        base.read_scores(blocks, i, v, scores, s)
+        passes.read_scores(blocks, i, v, scores, s)
         total += blocks.mass[i] * base.block_marginals(blocks, i, s, mu)
         base.block_residual(blocks, i, mu, delta)
         moved += blocks.mass[i] * _sum_of_sizes(base.block_length(blocks, i), delta)
@@ -118,7 +119,7 @@ def hinge_value_and_pull(blocks, start, stop, v, scores, pull):
     loss, s, nu, delta = Hinge(True), np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     total, moved = 0.0, 0.0
     for i in range(start, stop):
-        base.read_scores(blocks, i, v, scores, s)
+        passes.read_scores(blocks, i, v, scores, s)
         total += blocks.mass[i] * oracle(loss, blocks, i, s, nu)
         base.block_residual(blocks, i, nu, delta)
         moved += blocks.mass[i] * _sum_of_sizes(base.block_length(blocks, i), delta)
@@ -144,7 +145,7 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
     s, nu, room = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     value, gap, moved = 0.0, 0.0, 0.0
     for i in range(start, stop):
-        base.read_scores(blocks, i, v, scores, s)
+        passes.read_scores(blocks, i, v, scores, s)
         loss_i = oracle(loss, blocks, i, s, nu)
         value += blocks.mass[i] * loss_i
         if mu is not None:

@@ -1,16 +1,21 @@
 """Problem: the one formula, put together from examples, structure, loss and regulariser.
 
-    s_i     = A_i w + b                                   scores of the outcomes of example i
+    s_i     = A_i w + b                                   scores of the parts of example i
     loss_i  = Ω*(s_i + cost_i) − ⟨s_i, y_i⟩                y_i: empirical marginals, 0/1 or soft
     P(w, b) = Σ_i m_i loss_i + λ/2 ‖w‖²                    masses m_i > 0 sum to one; perhaps + λ₁ ‖w‖₁
     D(μ)    = Σ_i m_i H_i(μ_i) − λ/2 ‖w(μ)‖²,   w(μ) = (1/λ) Σ_i m_i A_iᵀ(y_i − μ_i)
     gap     = P − D ≥ 0
 
+Words.  part: what has a score, a label, a candidate, a node or an edge of a sequence; A_i has a row for each.
+output: what is predicted, made of parts. outcome: an output that is one part, where they are listed.
+block: the marginals μ_i of the parts of one example. pull: Σ m_i A_iᵀ(y_i − μ_i), λ w(μ).
+tilt: to multiply marginals by e^δ, one δ for each output of an offset, so that they balance.
+
 Conventions. Solvers see one array of `dim` weights, laid out as `design.py` says: with a free (unpenalised)
 offset b its last numbers are β, b = σβ, coordinates like the others but for the penalty. Where a certificate
 is made b is optimised first, P(w) = min_b P(w, b), so that with the log loss gap = ‖∇P(w)‖²/(2λ) holds with
 an intercept too. μ is feasible if Σ m_i (y_i − μ_i) = 0 where b is free; `dual_point` moves it there first.
-Solvers of the dual give β a penalty λ/2 ‖β − β₀‖² with a centre β₀ that moves (`solvers/blocks.py`). With K
+Solvers of the dual give β a penalty λ/2 ‖β − β₀‖² with a centre β₀ that moves (`solvers/dual.py`). With K
 labels crossed with attributes w is W (A, K) row by row and b is (K,), with mean zero. The arrays of scores
 and marginals of all examples have the structure's shape.
 """
@@ -22,36 +27,17 @@ import numpy as np
 
 from fenchel import certificates, curvature, losses
 from fenchel._sparse import Table
+from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.data import Examples
-from fenchel.design import PARTS, Columns, Design
+from fenchel.design import Columns, Design
 from fenchel.losses import Hinge, Log
+from fenchel.offers import WITH_L1, offered
 from fenchel.points import NO_WEIGHTS, Certified
 from fenchel.regularizers import L2, ElasticNet
-from fenchel.structures import base, binary_batch, crossed_batch
-from fenchel.structures.binary import Binary
-from fenchel.structures.chain import Chain
-from fenchel.structures.crossed import Crossed
-from fenchel.structures.joint import Joint
+from fenchel.structures import binary_batch, crossed_batch, passes
+from fenchel.structures.base import Structure
 
-# What a problem gives to a solver, beyond its plain value; a solver's `needs` are checked against this.
-#   gradient, hessian   P and ∇P, products with ∇²P        matrix, surrogates   ∇²P itself, the matrices of SM
-#   columns             the features weight by weight      blocks               the kernels of structures/base
-#   outcomes            outputs few enough to list         vertices             outputs worth a plane each
-#   descent             P and its subgradient of least norm: all that is left with an L1 term
-_SMOOTH = frozenset({"log", "descent", "gradient", "hessian", "matrix", "columns", "blocks", "outcomes"})
-_CORNERS = frozenset({"log", "hinge", "descent"})
-_HINGE = frozenset({"hinge", "blocks", "outcomes"})
-OFFERS = {
-    ("binary", "log"): _SMOOTH | {"surrogates"},
-    ("flat crossed", "log"): _SMOOTH | {"surrogates"},
-    ("flat joint", "log"): _SMOOTH,
-    ("binary", "hinge"): _HINGE,
-    ("flat crossed", "hinge"): _HINGE | {"vertices"},
-    ("flat joint", "hinge"): _HINGE | {"vertices"},
-    ("chain", "log"): frozenset({"log", "descent", "gradient", "hessian", "blocks"}),
-    ("chain", "hinge"): frozenset({"hinge", "blocks", "vertices"}),
-}
 # P and its gradient on dense features: kernels that take several rows at a time.
 SEVERAL_ROWS = {"binary": binary_batch.value_and_pull, "flat crossed": crossed_batch.value_and_pull}
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
@@ -65,7 +51,7 @@ class Problem(Certified):
     """
 
     examples: Examples
-    structure: Binary | Crossed | Joint | Chain
+    structure: Structure
     loss: Log | Hinge
     regularizer: L2 | ElasticNet
     free: bool = False
@@ -100,10 +86,11 @@ class Problem(Certified):
 
     @property
     def offers(self) -> frozenset:
-        offered = OFFERS[self.structure.name, self.loss.name]
+        """What solvers may ask for, see `offers.py`."""
+        own = offered(self.structure, self.loss)
         if self.l1 > 0.0:
-            return offered & _CORNERS
-        return offered | {"dual"} if self.lam > 0.0 else offered
+            return own & WITH_L1
+        return own | {"dual"} if self.lam > 0.0 else own
 
     def __str__(self) -> str:
         rows = self.examples.rows
@@ -127,11 +114,16 @@ class Problem(Certified):
         shares = self.structure.shares(self.examples)
         return design.with_constant(curvature.constant(design, self.examples.mass, shares, self.lam))
 
+    @property
+    def tells_entropy(self) -> bool:
+        """Whether marginals determine the dual; the hinge loss's is linear in them."""
+        return self.loss.hinge or self.structure.tells_entropy
+
     @cached_property
-    def unrolled(self) -> "Problem":
-        """The same problem with marginals that determine H: itself but for chains with the log loss."""
-        structure = self.structure if self.loss.hinge else self.structure.unroll()
-        return self if structure is self.structure else replace(self, structure=structure)
+    def entropic(self) -> "Problem":
+        """The same problem with marginals that determine the dual, where there are such: else itself."""
+        richer = None if self.tells_entropy else self.structure.telling_entropy()
+        return self if richer is None else replace(self, structure=richer)
 
     @cached_property
     def blocks(self):
@@ -141,13 +133,15 @@ class Problem(Certified):
     @cached_property
     def columns(self) -> Columns:
         """The weights one by one."""
-        return self.design.columns(self.examples.mass, self.structure.stride, self.examples.starts)
+        return self.design.columns(self.examples.mass, self.structure.per_row, self.examples.starts)
 
     @cached_property
     def extent(self) -> Extent:
         """How large the features are: what rounding is measured by."""
-        design, linked = self.design, self.structure.linked
-        return certificates.extent_of(design.rows, self.examples, design.outputs, linked, self.loss.hinge)
+        parts, cost, edge_norm = self.structure.measures(self.examples)
+        return certificates.extent_of(
+            self.design.rows, self.design.outputs, parts, edge_norm, cost * self.loss.hinge
+        )
 
     @property
     def shape(self) -> tuple:
@@ -157,7 +151,7 @@ class Problem(Certified):
     @cached_property
     def scales(self) -> np.ndarray:
         """(A,) about the curvature's root of each feature; ones for candidates and sequences."""
-        if self.structure.linked or self.examples.starts is not None:
+        if self.examples.starts is not None:
             return np.ones(self.design.n_columns)
         return curvature.scales(self.design, self.examples.mass, self.lam)
 
@@ -177,6 +171,8 @@ class Problem(Certified):
         for name in ("design", "extent") if self.free else ("design", "columns", "empirical", "extent"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
+        if "blocks" in self.__dict__ and not self.free:
+            other.__dict__["blocks"] = self.blocks._replace(lam=lam)
         if self.free and constant is not None:
             other.__dict__["design"] = self.design.with_constant(constant)
         elif "design" in other.__dict__:
@@ -204,7 +200,7 @@ class Problem(Certified):
     @cached_property
     def empirical(self) -> np.ndarray:
         """P̃(f) = Σ m_i A_iᵀ y_i, (d,): the expected features under the data."""
-        pulled, _ = self._pulled(lambda start, stop, v: base.add_targets(self.blocks, start, stop, v))
+        pulled, _ = self._pulled(lambda start, stop, v: passes.add_targets(self.blocks, start, stop, v))
         return pulled
 
     # ---- the primal
@@ -238,17 +234,17 @@ class Problem(Certified):
 
     def scores(self, w) -> np.ndarray:
         """A_i w of all examples: one pass."""
-        if not self.structure.linked:
+        if self.structure.products:
             return self.design.scores(w)
         scores = np.empty(self.shape)
-        self._each_part(lambda start, stop: base.all_scores(self.blocks, start, stop, w, scores))
+        self._each_part(lambda start, stop: passes.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
     def _adjoint(self, scores) -> np.ndarray:
         """Σ A_iᵀ scores_i, (dim,): one pass."""
-        if not self.structure.linked:
+        if self.structure.products:
             return self.design.adjoint(scores)
-        return self._pulled(lambda start, stop, v: base.add_scores(self.blocks, start, stop, scores, v))[0]
+        return self._pulled(lambda start, stop, v: passes.add_scores(self.blocks, start, stop, scores, v))[0]
 
     def value_at(self, w, b=None):
         """P(w, b) and b, of the penalised weights w; b is optimised away unless it is given."""
@@ -284,7 +280,7 @@ class Problem(Certified):
         """The scores, or an empty array of their kind: kernels are compiled once for both."""
         if scores is not None:
             return scores
-        several = self.design.matrix and not self.structure.linked
+        several = self.design.matrix and self.structure.products
         return np.empty((0, 0)) if several else NO_WEIGHTS
 
     def scores_at(self, evaluation: Evaluation) -> np.ndarray:
@@ -303,15 +299,15 @@ class Problem(Certified):
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
         mu = np.empty(self.shape) if out is None else out
         self._each_part(
-            lambda start, stop: base.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
+            lambda start, stop: passes.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
         )
         return mu
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
         """∇²P(w) · direction: one pass."""
-        at = (self.scores_at if self.structure.linked else self.marginals_at)(evaluation)
+        at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
         scores = self.scores(direction)
-        self._each_part(lambda start, stop: base.all_covariances(self.blocks, start, stop, at, scores))
+        self._each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
         product = self._adjoint(scores)
         product[: self.penalised] += self.lam * direction[: self.penalised]
         return product
@@ -330,7 +326,7 @@ class Problem(Certified):
 
     def _residuals(self, mu) -> np.ndarray:
         """Σ m_i A_iᵀ(y_i − μ_i), (dim,): one pass."""
-        return self._pulled(lambda start, stop, v: base.add_residuals(self.blocks, start, stop, mu, v))[0]
+        return self._pulled(lambda start, stop, v: passes.add_residuals(self.blocks, start, stop, mu, v))[0]
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), the penalised weights: one pass."""
@@ -356,15 +352,16 @@ class Problem(Certified):
 
     def _require_entropy(self):
         """Refuse marginals that do not tell H."""
-        if self.unrolled is not self:
+        if not self.tells_entropy:
             raise ValueError(
-                "marginals summed over the edges of a sequence do not tell its entropy; use problem.unrolled"
+                "these marginals (of a sequence: summed over its edges) do not tell the entropy; "
+                "use problem.entropic"
             )
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
         mu = np.empty(self.shape)
-        base.all_targets(self.blocks, epsilon, mu)
+        passes.all_targets(self.blocks, epsilon, mu)
         return mu
 
     def tilt(self, mu, overwrite=False) -> np.ndarray:

@@ -99,9 +99,9 @@ def draw_start(rng, drawn, results):
 
 def random_marginals(rng, drawn):
     """Marginals of a random distribution over the outputs of every example, in the library's layout."""
-    problem = drawn.problem.unrolled
+    problem = drawn.problem.entropic
     if drawn.kind == "chain":
-        stride = problem.blocks.stride
+        stride = problem.blocks.layout.stride
         pieces = [_chain_marginals(rng, y, problem.structure.labels, stride) for y in drawn.parts]
         return np.concatenate(pieces)
     if drawn.kind == "joint":

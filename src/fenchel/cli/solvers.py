@@ -11,19 +11,19 @@ from fenchel.cli.output import Table, print_table
 def solvers():
     """List the solvers: name, what each can train with which loss, what it is, class and options.
 
-    binary is two classes of `lr`; flat crossed more classes of `lr`, and `maxent` where features are crossed
-    with labels; flat joint `maxent` of candidates; chain `crf`.
+    binary is two classes of `lr`; flat crossed more classes of `lr`, `tagger`, and `maxent` where features
+    are crossed with labels; flat joint `maxent` of candidates; chain `crf`.
 
     \b
     Example:
       fenchel solvers
     """
-    from fenchel.problem import OFFERS
+    from fenchel.offers import STRUCTURES
     from fenchel.solvers import SOLVERS
 
-    structures = list(dict.fromkeys(structure for structure, _ in OFFERS))
-    columns = ["solver", *structures, "what it does", "class and options"]
-    rows = [_cells(name, structures) for name in SOLVERS]
+    names = [structure.name for structure in STRUCTURES]
+    columns = ["solver", *names, "what it does", "class and options"]
+    rows = [_cells(name, STRUCTURES) for name in SOLVERS]
     print_table(Table(columns, rows, title="losses that each solver can train, with a regulariser"))
 
 
@@ -37,11 +37,10 @@ def _cells(name, structures):
 
 def _losses(solver, structure):
     """The losses with which the solver trains this structure."""
-    from fenchel.problem import OFFERS
+    from fenchel.losses import LOSSES
+    from fenchel.offers import offered
 
-    return [
-        loss for kind, loss in OFFERS if kind == structure and solver.needs <= OFFERS[kind, loss] | {"dual"}
-    ]
+    return [name for name, loss in LOSSES.items() if solver.needs <= offered(structure, loss) | {"dual"}]
 
 
 def _signature(solver, options):

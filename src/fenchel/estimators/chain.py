@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
+from fenchel._threads import for_each_share
 from fenchel.constants import CONSTANTS, SPARSE
-from fenchel.design import for_each_share
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
@@ -27,9 +27,8 @@ from fenchel.estimators.settings import check_count, check_settings
 from fenchel.features.sequences import SOURCES, Sequences, boundary_names, source_for, with_boundaries
 from fenchel.solvers.base import Start
 from fenchel.structures import decoding
+from fenchel.structures.chain import Chain
 from fenchel.structures.decoding import Unlabelled
-
-NONE = np.empty(0, np.uint8)
 
 
 class ChainCRF(Trained):
@@ -245,18 +244,15 @@ class ChainCRF(Trained):
 
     def _unlabelled(self, X, allowed, banned):
         data = self.encode(X)
-        K = self.classes_.size
         pairs = banned_pairs(self.banned, self.classes_)
         more = banned_pairs(banned, self.classes_)
         pairs = more if pairs is None else pairs if more is None else pairs | more
+        edges = data.edges.n_columns
+        structure = Chain(self.classes_.size, self._table, edges, unrolled=edges > 0, banned=pairs)
         return Unlabelled(
-            rows=data.rows,
-            edges=data.edges,
-            starts=data.starts,
+            layout=structure.tables(data, self.weights_.size),
             w=self.weights_,
-            labels=K,
-            tables=int(self._table),
-            banned=NONE if pairs is None else pairs.astype(np.uint8).ravel(),
+            banned=structure.banned_pairs,
             allowed=allowed_labels(allowed, data.starts, self.classes_),
         )
 
@@ -268,12 +264,13 @@ class ChainCRF(Trained):
         banned : list of (label, label) that must not follow each other, beside those of training
         """
         data = self._unlabelled(X, allowed, banned)
-        codes = np.empty(data.rows.shape[0], np.int64)
+        codes = np.empty(data.layout.rows.shape[0], np.int64)
         self._decode(data, lambda start, stop: decoding.best_labels(data, start, stop, codes))
-        return cut(self.classes_[codes], data.starts)
+        return cut(self.classes_[codes], data.layout.starts)
 
     def _decode(self, data, task):
-        stuck = max(for_each_share(data.starts.size - 1, data.rows.nnz * data.labels, self.n_jobs, task))
+        n, work = data.layout.starts.size - 1, data.layout.rows.nnz * data.layout.labels
+        stuck = max(for_each_share(n, work, self.n_jobs, task))
         if stuck >= 0:
             raise ValueError(f"sequence {stuck}: no labels satisfy the constraints; allow more labels there")
 
@@ -281,9 +278,15 @@ class ChainCRF(Trained):
         """The probability of each label at each token: for each sequence an array (T, K); log loss only."""
         self._require_probabilities("marginals")
         data = self._unlabelled(X, allowed, banned)
-        mu, levels = np.empty((data.rows.shape[0], data.labels)), np.empty(data.starts.size - 1)
+        mu, _ = self._marginals_and_levels(data)
+        return [mu[a:b] for a, b in pairwise(data.layout.starts.astype(np.int64))]
+
+    def _marginals_and_levels(self, data):
+        """(N, K) the marginals of labels, and (n,) log Z."""
+        layout = data.layout
+        mu, levels = np.empty((layout.rows.shape[0], layout.labels)), np.empty(layout.starts.size - 1)
         self._decode(data, lambda start, stop: decoding.node_marginals(data, start, stop, mu, levels))
-        return [mu[a:b] for a, b in pairwise(data.starts.astype(np.int64))]
+        return mu, levels
 
     def predict_nbest(self, X, k: int = 5, *, allowed=None, banned=None) -> list:
         """The k best labellings of each sequence: a list of (labels, log-probability), best first.
@@ -292,14 +295,14 @@ class ChainCRF(Trained):
         """
         check_count("k", k)
         data = self._unlabelled(X, allowed, banned)
-        levels = np.zeros(data.starts.size - 1)
         if self.loss == "log":
-            mu = np.empty((data.rows.shape[0], data.labels))
-            self._decode(data, lambda start, stop: decoding.node_marginals(data, start, stop, mu, levels))
+            _, levels = self._marginals_and_levels(data)
+        else:
+            levels = np.zeros(data.layout.starts.size - 1)
         return [self._several(data, i, k, levels[i]) for i in range(levels.size)]
 
     def _several(self, data, i, k, level):
-        T = int(data.starts[i + 1] - data.starts[i])
+        T = int(data.layout.starts[i + 1] - data.layout.starts[i])
         if T == 0:
             return [([], 0.0)]
         labels, scores = np.zeros((k, T), np.int64), np.empty(k)

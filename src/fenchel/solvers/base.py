@@ -4,7 +4,7 @@
     step(problem, state)               go on: about a pass; never prints, times, stops or reads a file
     point(problem, state) -> Point     the model so far and the bounds that prove its quality
 
-`needs` names what it asks of a problem (see problem.OFFERS). `free_check` says that `point` costs nothing.
+`needs` names what it asks of a problem (see offers.py). `free_check` says that `point` costs nothing.
 """
 
 from dataclasses import dataclass

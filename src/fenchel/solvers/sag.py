@@ -109,7 +109,7 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
     an example needs it: drift[k] sums the steps so far in units of u; weight j is paid up to step seen[j].
     totals: the largest and the mean Lipschitz estimate, and how many examples g knows.
     """
-    n, d, g = blocks.mass.size, blocks.n_weights, memory.g
+    n, d, g = blocks.mass.size, blocks.layout.n_weights, memory.g
     s, nu, scratch = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     drift, seen = np.zeros(n + 1), np.zeros(v.size, np.int64)
     largest, mean, count = totals

@@ -16,7 +16,7 @@ from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel.certificates import joined
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
+from fenchel.solvers.dual import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
 
 FIRST_GAP = 100.0  # so that nearly all examples are visited once before gaps decide (footnote 5)
@@ -77,7 +77,7 @@ class SDCA(DualSolver):
     precision: float = 1e-3
     first: float = 1e-3
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
+    needs: ClassVar[frozenset] = frozenset({"blocks", "dual", "entropy"})
 
     def __post_init__(self):
         if self.sampling not in SAMPLINGS:
@@ -88,13 +88,16 @@ class SDCA(DualSolver):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
+    def copies(self, problem) -> int:
+        return 3 if problem.loss.hinge else 2
+
     def init(self, problem, start):
-        if self.sampling == "residual" and problem.structure.linked:
+        if self.sampling == "residual" and not problem.structure.listed:
             raise ValueError(
                 "sampling='residual' needs outputs that can be listed, which sequences are not; use 'gap'"
             )
-        problem = problem.unrolled
-        self.reserve(problem, copies=3 if problem.loss.hinge else 2)
+        problem = problem.entropic
+        self.reserve(problem)
         epsilon = 0.0 if problem.loss.hinge else self.first
         mu = self.first_mu(problem, start, problem.near_target(epsilon))
         centre = self.first_centre(problem, start)
@@ -117,12 +120,12 @@ class SDCA(DualSolver):
         return weights
 
     def point(self, problem, state):
-        problem = problem.unrolled
+        problem = problem.entropic
         last = super().point(problem, state)
         return last if state.mean is None else joined(last, problem.dual_point(state.mean))
 
     def step(self, problem, state):
-        problem, n = problem.unrolled, problem.n
+        problem, n = problem.entropic, problem.n
         _epoch(
             problem.loss,
             problem.blocks,

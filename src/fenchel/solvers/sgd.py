@@ -102,7 +102,7 @@ def _epoch(loss, blocks, order, eta0, steps, mu, visits, v):
     v written; mu and visits (n,) too where visits is not empty: the average of the vertices met, later ones
     weighing more (2/(visits + 1) for the newest).
     """
-    n, d = blocks.mass.size, blocks.n_weights
+    n, d = blocks.mass.size, blocks.layout.n_weights
     s, nu, residual = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     scale = 1.0
     for k in range(order.size):

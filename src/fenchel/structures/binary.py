@@ -11,21 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._math import TINY, kl_pair, xlogx
-from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base, offsets
+from fenchel.structures.flat import LISTED, augment_list
+from fenchel.structures.layouts.rows import SingleRows
 
 
-class BinaryBlocks(NamedTuple):
-    """The arrays behind the block kernels of `structures/base.py`, for n examples of d features."""
+class PairOutcomes(NamedTuple):
+    """Two classes."""
 
-    rows: Rows | Table
-    y: np.ndarray  # (n,)
-    mass: np.ndarray  # (n,)
-    norms: np.ndarray  # (n,) ‖x_i‖² + σ²
-    constant: float  # σ, the value of the constant feature of a free offset; 0 without
-    lam: float
-    size: int  # marginals per example: 2
-    n_weights: int  # d; v[d], where σ > 0, is the weight β of the constant feature
+    y: np.ndarray  # (n,) the empirical probability of the first
 
 
 class Binary(base.Structure):
@@ -34,11 +28,14 @@ class Binary(base.Structure):
     name = "binary"
     size = 2
     outputs = None  # one weight vector
-    stride = 2  # outcomes per row of features
+    per_row = 2  # outcomes per row of features
+    offers = (LISTED | {"surrogates"}) - {"vertices"}
 
-    def blocks(self, examples, design, lam) -> BinaryBlocks:
-        """The arrays of a problem."""
-        return BinaryBlocks(y=examples.y, mass=examples.mass, lam=lam, size=self.size, **design.geometry())
+    def layout(self, examples, design) -> SingleRows:
+        return SingleRows(**design.geometry())
+
+    def outcomes(self, examples) -> PairOutcomes:
+        return PairOutcomes(examples.y)
 
     def shape(self, examples):
         """Of the marginals of all examples."""
@@ -73,93 +70,22 @@ class Binary(base.Structure):
         return None
 
 
-@base.block_length.implement(BinaryBlocks)
-def _length(blocks, i):
-    return 2
-
-
-@base.block_view.implement(BinaryBlocks)
-def _view(blocks, mu, i):
-    return mu[i]
-
-
-@base.block_read.implement(BinaryBlocks)
-def _read(blocks, scores, i, s):
-    s[0] = scores[i]
-    s[1] = 0.0
-
-
-@base.block_write.implement(BinaryBlocks)
-def _write(blocks, i, s, scores):
-    scores[i] = s[0]
-
-
-@base.block_scores.implement(BinaryBlocks)
-def _scores(blocks, i, v, s):
-    dot = 0.0
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        dot += blocks.rows.data[e] * v[column(blocks.rows, i, e)]
-    if blocks.constant > 0.0:
-        dot += blocks.constant * v[blocks.n_weights]
-    s[0] = dot
-    s[1] = 0.0
-
-
-@base.block_add.implement(BinaryBlocks)
-def _add(blocks, i, step, delta, v):
-    change = step * delta[0]
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        v[column(blocks.rows, i, e)] += change * blocks.rows.data[e]
-    if blocks.constant > 0.0:
-        v[blocks.n_weights] += change * blocks.constant
-
-
-@base.block_squared_norm.implement(BinaryBlocks)
-def _squared_norm(blocks, i, delta):
-    return delta[0] * delta[0] * blocks.norms[i]
-
-
-@base.block_move.implement(BinaryBlocks)
-def _move(blocks, i, step, delta, s, moved):
-    moved[0] = s[0] + step * blocks.norms[i] * delta[0]
-    moved[1] = s[1]
-
-
-@base.block_radius.implement(BinaryBlocks)
-def _radius(blocks, i):
-    return blocks.norms[i]
-
-
-@base.block_catch_up.implement(BinaryBlocks)
-def _catch_up(blocks, i, now, drift, g, seen, v):
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        j = column(blocks.rows, i, e)
-        v[j] -= g[j] * (drift[now] - drift[seen[j]])
-        seen[j] = now
-
-
-@base.block_target.implement(BinaryBlocks)
+@base.block_target.implement(PairOutcomes)
 def _target(blocks, i, y):
-    y[0] = blocks.y[i]
-    y[1] = 1.0 - blocks.y[i]
+    y[0] = blocks.outcomes.y[i]
+    y[1] = 1.0 - blocks.outcomes.y[i]
 
 
-@base.block_residual.implement(BinaryBlocks)
+@base.block_residual.implement(PairOutcomes)
 def _residual(blocks, i, mu, delta):
-    delta[0] = blocks.y[i] * mu[1] - (1.0 - blocks.y[i]) * mu[0]
+    delta[0] = blocks.outcomes.y[i] * mu[1] - (1.0 - blocks.outcomes.y[i]) * mu[0]
     delta[1] = -delta[0]
 
 
-@base.block_cost.implement(BinaryBlocks)
-def _cost(blocks, i, cost):
-    cost[0] = 1.0 - blocks.y[i]
-    cost[1] = blocks.y[i]
-
-
-@base.block_marginals.implement(BinaryBlocks)
+@base.block_marginals.implement(PairOutcomes)
 def _block_marginals(blocks, i, s, mu):
     # One exponential serves marginals and loss: y log(1 + e⁻ˢ) + (1 − y) log(1 + eˢ).
-    margin, y = s[0] - s[1], blocks.y[i]
+    margin, y = s[0] - s[1], blocks.outcomes.y[i]
     e = exp(-abs(margin))
     near, far = 1.0 / (1.0 + e), e / (1.0 + e)
     mu[0] = near if margin > 0.0 else far
@@ -167,7 +93,7 @@ def _block_marginals(blocks, i, s, mu):
     return log1p(e) + (max(margin, 0.0) * (1.0 - y) - min(margin, 0.0) * y)
 
 
-@base.block_argmax.implement(BinaryBlocks)
+@base.block_argmax.implement(PairOutcomes)
 def _block_argmax(blocks, i, s, mu):
     best = 0 if s[0] > s[1] else 1
     mu[best] = 1.0
@@ -175,33 +101,33 @@ def _block_argmax(blocks, i, s, mu):
     return s[best]
 
 
-@base.block_entropy.implement(BinaryBlocks)
+@base.block_entropy.implement(PairOutcomes)
 def _block_entropy(blocks, i, mu):
     return -xlogx(mu[0]) - xlogx(mu[1])
 
 
-@base.block_divergence.implement(BinaryBlocks)
+@base.block_divergence.implement(PairOutcomes)
 def _divergence(blocks, i, mu, entropy, s, loss):
     return kl_pair(mu[0], mu[1], s[0] - s[1])
 
 
-@base.block_loss.implement(BinaryBlocks)
+@base.block_loss.implement(PairOutcomes)
 def _loss(blocks, i, s, room):
-    return kl_pair(blocks.y[i], 1.0 - blocks.y[i], s[0] - s[1])
+    return kl_pair(blocks.outcomes.y[i], 1.0 - blocks.outcomes.y[i], s[0] - s[1])
 
 
-@base.block_augment.implement(BinaryBlocks)
+@base.block_augment.implement(PairOutcomes)
 def _augment(blocks, i, s, room):
-    return base.augment_list(blocks, i, s, room)
+    return augment_list(blocks, i, s, room)
 
 
-@base.block_covariance.implement(BinaryBlocks)
+@base.block_covariance.implement(PairOutcomes)
 def _covariance(blocks, i, mu, s, t):
     t[0] = mu[0] * mu[1] * (s[0] - s[1])
     t[1] = -t[0]
 
 
-@base.block_entropy_slopes.implement(BinaryBlocks)
+@base.block_entropy_slopes.implement(PairOutcomes)
 def _entropy_slopes(blocks, i, mu, delta, gamma):
     p = max(mu[0] + gamma * delta[0], TINY)
     q = max(mu[1] + gamma * delta[1], TINY)

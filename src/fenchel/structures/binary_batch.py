@@ -19,24 +19,24 @@ def value_and_pull(blocks, start, stop, w, scores, pull):
 
     w, pull (dim,). scores: those of all examples, or empty: then at w.
     """
-    columns, data = np.uint64(blocks.rows.n_columns), blocks.rows.data
+    columns, data = np.uint64(blocks.layout.rows.n_columns), blocks.layout.rows.data
     s, y, mass = np.zeros(HEIGHT), np.zeros(HEIGHT), np.zeros(HEIGHT)
     value, moved, stop = 0.0, 0.0, np.uint64(stop)
-    offset = blocks.constant * w[-1] if blocks.constant > 0.0 else 0.0
+    offset = blocks.layout.constant * w[-1] if blocks.layout.constant > 0.0 else 0.0
     for first in range(np.uint64(start), stop, HEIGHT):
         count = min(HEIGHT, stop - first)
         if scores.size == 0:
             _scores(data[first * columns :], count, columns, w, offset, s)
         else:
             s[:count] = scores[first : first + count]
-        y[:count], mass[:count] = blocks.y[first : first + count], blocks.mass[first : first + count]
+        y[:count], mass[:count] = blocks.outcomes.y[first : first + count], blocks.mass[first : first + count]
         mass[count:] = 0.0
         loss, distance = _residuals(s, y, mass)
         value += loss
         moved += distance
         _add(data[first * columns :], count, columns, s, pull)
-        if blocks.constant > 0.0:
-            pull[blocks.n_weights] += blocks.constant * s[:count].sum()
+        if blocks.layout.constant > 0.0:
+            pull[blocks.layout.n_weights] += blocks.layout.constant * s[:count].sum()
     return value, moved
 
 

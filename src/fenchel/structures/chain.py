@@ -13,16 +13,18 @@ each edge has its own table: the chain is `unrolled`.
 """
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel.structures import base, chain_weights
-from fenchel.structures.chain_parts import ChainBlocks, Distinct
-
-__all__ = ["Chain", "chain_weights"]
+from fenchel._sparse import squared_norms
+from fenchel.structures import base
+from fenchel.structures.chain_outcomes import ChainOutcomes
+from fenchel.structures.layouts.tables import Distinct, LatticeTables
 
 NONE = np.empty(0, np.uint8)
+NO_COLUMNS = Distinct(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64))
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class Chain(base.Structure):
     banned: np.ndarray | None = None
     mask: np.ndarray | None = None
     name = "chain"
-    linked = True  # scores are no plain product of a matrix with w
+    listed = False
+    products = False
+    offers = frozenset({"hessian", "entropy", "vertices"})
 
     @property
     def outputs(self) -> int:
@@ -51,44 +55,69 @@ class Chain(base.Structure):
         """Weights beyond those of attributes and labels."""
         return (self.edge_columns + self.transitions) * self.labels**2
 
-    def unroll(self) -> "Chain":
+    @property
+    def stride(self) -> int:
+        """Numbers from one table of edges to the next; 0 where one serves all."""
+        return self.labels**2 if self.unrolled else 0
+
+    @property
+    def tells_entropy(self) -> bool:
+        """Sums over the edges of a sequence do not."""
+        return self.unrolled
+
+    def telling_entropy(self) -> "Chain":
         """The same chain with a table of marginals for each edge."""
         return self if self.unrolled else replace(self, unrolled=True)
 
-    def offsets(self, examples) -> np.ndarray:
-        """(n + 1,) where the block of each example begins."""
-        lengths = np.diff(examples.starts.astype(np.int64))
-        tables = lengths - 1 if self.unrolled else np.ones_like(lengths)
+    def offsets(self, starts) -> np.ndarray:
+        """(n + 1,) where the block of each sequence begins; starts (n + 1,): its tokens."""
+        lengths = np.diff(starts.astype(np.int64))
+        tables = np.maximum(lengths - 1, 0) if self.unrolled else np.ones_like(lengths)
         ends = np.cumsum(lengths * self.labels + tables * self.labels**2)
         return np.concatenate([[0], ends]).astype(np.uint64)
 
     def shape(self, examples) -> tuple:
         """Of the marginals of all examples."""
-        return (int(self.offsets(examples)[-1]),)
+        return (int(self.offsets(examples.starts)[-1]),)
 
-    def blocks(self, examples, design, lam) -> ChainBlocks:
-        """The arrays of a problem."""
-        offsets = self.offsets(examples)
-        edges = examples.edges
-        return ChainBlocks(
-            rows=examples.rows,
-            edges=edges,
-            y=examples.y,
-            cost=examples.cost,
-            starts=examples.starts,
-            offsets=offsets,
-            mass=examples.mass,
-            distinct=distinct_columns(examples.rows, examples.starts),
-            distinct_edges=distinct_columns(edges, examples.starts),
-            banned=NONE if self.banned is None else self.banned.astype(np.uint8).ravel(),
+    def largest(self, examples) -> int:
+        return int(np.diff(self.offsets(examples.starts).astype(np.int64)).max())
+
+    def layout(self, examples, design) -> LatticeTables:
+        of_rows = distinct_columns(examples.rows, examples.starts)
+        of_edges = distinct_columns(examples.edges, examples.starts)
+        return self.tables(examples, design.dim)._replace(distinct=of_rows, distinct_edges=of_edges)
+
+    def tables(self, sequences, n_weights: int) -> LatticeTables:
+        """The layout of sequences (rows, edges, starts) without their distinct columns: to score them."""
+        return LatticeTables(
+            rows=sequences.rows,
+            edges=sequences.edges,
+            starts=sequences.starts,
+            offsets=self.offsets(sequences.starts),
+            distinct=NO_COLUMNS,
+            distinct_edges=NO_COLUMNS,
             mask=NONE if self.mask is None else self.mask.astype(np.uint8),
-            lam=lam,
             labels=self.labels,
-            stride=self.labels**2 if self.unrolled else 0,
+            stride=self.stride,
             tables=int(self.transitions),
-            size=int(np.diff(offsets.astype(np.int64)).max()),
-            n_weights=design.dim,
+            n_weights=n_weights,
         )
+
+    def outcomes(self, examples) -> ChainOutcomes:
+        y, cost, starts = examples.y, examples.cost, examples.starts
+        return ChainOutcomes(y, cost, starts, self.banned_pairs, self.labels, self.stride)
+
+    @property
+    def banned_pairs(self) -> np.ndarray:
+        """(K·K,) uint8, or empty: none is."""
+        return NONE if self.banned is None else self.banned.astype(np.uint8).ravel()
+
+    def measures(self, examples):
+        lengths = np.diff(examples.starts.astype(np.int64))
+        parts = float(examples.mass @ (2.0 * lengths - 1.0))
+        edges = squared_norms(examples.edges).max(initial=0.0)
+        return parts, float(examples.cost.max()), sqrt(1.0 + edges)
 
     def cleaned(self, examples, mu):
         """mu made marginals of one distribution over label sequences; None where it is not near any.
@@ -96,10 +125,8 @@ class Chain(base.Structure):
         From the edges, whose sums must be the nodes: the Markov chain with their conditional probabilities.
         Sums over more than one edge do not tell whether they are anybody's: None too.
         """
-        out = mu.copy()
-        banned = NONE if self.banned is None else self.banned.astype(np.uint8).ravel()
-        stride = self.labels**2 if self.unrolled else 0
-        found = _make_markov(self.labels, stride, examples.starts, self.offsets(examples), banned, out)
+        out, starts = mu.copy(), examples.starts
+        found = _make_markov(self.labels, self.stride, starts, self.offsets(starts), self.banned_pairs, out)
         return out if found else None
 
     def sizes_of_choice(self, examples):

@@ -7,28 +7,25 @@ distribution over several (soft labels, merged contexts).
 import numpy as np
 
 from fenchel._math import TINY, ordered
-from fenchel._sparse import column, row_begin, row_end
 from fenchel.structures import base, offsets
-from fenchel.structures.flat import CrossedBlocks, settle, softmax
+from fenchel.structures.flat import LISTED, LabelOutcomes, settle, softmax
+from fenchel.structures.layouts.rows import CrossedRows
 
 
 class Crossed(base.Structure):
     """The structure of K labels with a weight for each pair of attribute and label."""
 
     name = "flat crossed"
+    offers = LISTED | {"surrogates"}
 
     def __init__(self, labels: int):
-        self.outputs = self.stride = self.size = labels
+        self.outputs = self.per_row = self.size = labels
 
-    def blocks(self, examples, design, lam) -> CrossedBlocks:
-        """The arrays of a problem."""
-        return CrossedBlocks(
-            targets=examples.y,
-            mass=examples.mass,
-            lam=lam,
-            size=self.size,
-            **design.geometry(),
-        )
+    def layout(self, examples, design) -> CrossedRows:
+        return CrossedRows(labels=self.size, **design.geometry())
+
+    def outcomes(self, examples) -> LabelOutcomes:
+        return LabelOutcomes(examples.y)
 
     def shape(self, examples):
         """Of the marginals of all examples."""
@@ -74,121 +71,30 @@ class Crossed(base.Structure):
         return mu
 
 
-# ---- the block kernels
+# ---- the kernels
 
 
-@base.block_length.implement(CrossedBlocks)
-def _length(blocks, i):
-    return blocks.size
-
-
-@base.block_view.implement(CrossedBlocks)
-def _view(blocks, mu, i):
-    return mu[i]
-
-
-@base.block_read.implement(CrossedBlocks)
-def _read(blocks, scores, i, s):
-    for k in range(blocks.size):
-        s[k] = scores[i, k]
-
-
-@base.block_write.implement(CrossedBlocks)
-def _write(blocks, i, s, scores):
-    for k in range(blocks.size):
-        scores[i, k] = s[k]
-
-
-@base.block_scores.implement(CrossedBlocks)
-def _scores(blocks, i, v, s):
-    size, d = np.uint64(blocks.size), np.uint64(blocks.n_weights)
-    for k in range(size):
-        s[k] = blocks.constant * v[d + k] if blocks.constant > 0.0 else 0.0
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        x, begin = blocks.rows.data[e], column(blocks.rows, i, e) * size
-        for k in range(size):
-            s[k] += x * v[begin + k]
-
-
-@base.block_add.implement(CrossedBlocks)
-def _add(blocks, i, step, delta, v):
-    size, d = np.uint64(blocks.size), np.uint64(blocks.n_weights)
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        x, begin = step * blocks.rows.data[e], column(blocks.rows, i, e) * size
-        for k in range(size):
-            v[begin + k] += x * delta[k]
-    if blocks.constant > 0.0:
-        for k in range(size):
-            v[d + k] += step * blocks.constant * delta[k]
-
-
-@base.block_squared_norm.implement(CrossedBlocks)
-def _squared_norm(blocks, i, delta):
-    total = 0.0
-    for k in range(blocks.size):
-        total += delta[k] * delta[k]
-    return total * blocks.norms[i]
-
-
-@base.block_gram_row.implement(CrossedBlocks)
-def _gram_row(blocks, i, j, row):
-    for k in range(blocks.size):
-        row[k] = 0.0
-    row[j] = blocks.norms[i]
-
-
-@base.block_move.implement(CrossedBlocks)
-def _move(blocks, i, step, delta, s, moved):
-    along = step * blocks.norms[i]
-    for k in range(blocks.size):
-        moved[k] = s[k] + along * delta[k]
-
-
-@base.block_radius.implement(CrossedBlocks)
-def _radius(blocks, i):
-    return 2.0 * blocks.norms[i] if blocks.size > 1 else 0.0
-
-
-@base.block_catch_up.implement(CrossedBlocks)
-def _catch_up(blocks, i, now, drift, g, seen, v):
-    size = np.uint64(blocks.size)
-    for e in range(row_begin(blocks.rows, i), row_end(blocks.rows, i)):
-        begin = column(blocks.rows, i, e) * size
-        for k in range(size):
-            j = begin + k
-            v[j] -= g[j] * (drift[now] - drift[seen[j]])
-            seen[j] = now
-
-
-@base.block_target.implement(CrossedBlocks)
+@base.block_target.implement(LabelOutcomes)
 def _target(blocks, i, y):
     for k in range(blocks.size):
         y[k] = 0.0
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + 1]):
-        y[blocks.targets.indices[e]] = blocks.targets.data[e]
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + 1]):
+        y[blocks.outcomes.targets.indices[e]] = blocks.outcomes.targets.data[e]
 
 
-@base.block_residual.implement(CrossedBlocks)
+@base.block_residual.implement(LabelOutcomes)
 def _residual(blocks, i, mu, delta):
     for k in range(blocks.size):
         delta[k] = -mu[k]
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + 1]):
-        delta[blocks.targets.indices[e]] += blocks.targets.data[e]
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + 1]):
+        delta[blocks.outcomes.targets.indices[e]] += blocks.outcomes.targets.data[e]
     settle(blocks.size, mu, delta)
 
 
-@base.block_cost.implement(CrossedBlocks)
-def _cost(blocks, i, cost):
-    for k in range(blocks.size):
-        cost[k] = 1.0
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + 1]):
-        cost[blocks.targets.indices[e]] -= blocks.targets.data[e]
-
-
-@base.block_marginals.implement(CrossedBlocks)
+@base.block_marginals.implement(LabelOutcomes)
 def _marginals(blocks, i, s, mu):
     top, rest = softmax(blocks.size, s, mu)
     loss = 0.0
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + 1]):
-        loss += blocks.targets.data[e] * ordered(top, s[blocks.targets.indices[e]], rest)
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + 1]):
+        loss += blocks.outcomes.targets.data[e] * ordered(top, s[blocks.outcomes.targets.indices[e]], rest)
     return loss

@@ -43,15 +43,24 @@ def value_and_pull(blocks, start, stop, w, scores, pull):
 @njit(cache=True, nogil=True)
 def _value_and_pull(blocks, start, stop, w, scores, pull):
     """w, pull (A, or A + 1 where offsets are free, width)."""
-    columns, labels, width = np.uint64(blocks.rows.n_columns), np.uint64(blocks.size), np.uint64(w.shape[1])
-    data, weights, sums, s = blocks.rows.data, w.reshape(-1), pull.reshape(-1), np.empty(HEIGHT * width)
+    columns, labels, width = (
+        np.uint64(blocks.layout.rows.n_columns),
+        np.uint64(blocks.size),
+        np.uint64(w.shape[1]),
+    )
+    data, weights, sums, s = (
+        blocks.layout.rows.data,
+        w.reshape(-1),
+        pull.reshape(-1),
+        np.empty(HEIGHT * width),
+    )
     value, moved, stop = 0.0, 0.0, np.uint64(stop)
     for first in range(np.uint64(start), stop, HEIGHT):
         count = min(HEIGHT, stop - first)
         if scores.size == 0:
             _scores(data[first * columns :], count, columns, weights, width, s)
-            if blocks.constant > 0.0:
-                _add_offsets(blocks.constant, count, weights[columns * width :], width, s)
+            if blocks.layout.constant > 0.0:
+                _add_offsets(blocks.layout.constant, count, weights[columns * width :], width, s)
         else:
             _copy(scores.reshape(-1)[first * labels :], count, labels, width, s)
         for r in range(count):
@@ -62,8 +71,8 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
             value += loss
             moved += distance
         _add(data[first * columns :], count, columns, s, width, sums)
-        if blocks.constant > 0.0:
-            _add_to_offsets(blocks.constant, count, s, width, sums[columns * width :])
+        if blocks.layout.constant > 0.0:
+            _add_to_offsets(blocks.layout.constant, count, s, width, sums[columns * width :])
     return value, moved
 
 
@@ -80,8 +89,8 @@ def _residual(blocks, i, labels, row):
     peak, best = largest(top), np.uint64(0)
     while row[best] != peak and best < labels - np.uint64(1):
         best += np.uint64(1)
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
-        loss += blocks.targets.data[e] * (peak - row[blocks.targets.indices[e]])
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
+        loss += blocks.outcomes.targets.data[e] * (peak - row[blocks.outcomes.targets.indices[e]])
     level = spread(peak, lanes)
     for k in range(np.uint64(0), width, np.uint64(LANES)):
         store(row, k, exp_lanes(load(row, k, lanes) - level))
@@ -95,8 +104,8 @@ def _residual(blocks, i, labels, row):
         store(row, k, load(row, k, lanes) * scale)
     for k in range(labels, width):
         row[k] = 0.0
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
-        row[blocks.targets.indices[e]] += mass * blocks.targets.data[e]
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
+        row[blocks.outcomes.targets.indices[e]] += mass * blocks.outcomes.targets.data[e]
     row[best] = 0.0
     sums, sizes = zeros(LANES), zeros(LANES)
     for k in range(np.uint64(0), width, np.uint64(LANES)):

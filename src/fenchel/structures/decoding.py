@@ -5,79 +5,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel import _sparse
 from fenchel._cache import helper, njit
 from fenchel.structures import lattice
-from fenchel.structures.chain_weights import gather
+from fenchel.structures.layouts.tables import LatticeTables, scores, tokens
 
 
 class Unlabelled(NamedTuple):
-    """Sequences to be labelled with a chain's weights; names and shapes as in `ChainBlocks`."""
+    """Sequences to be labelled with a chain's weights."""
 
-    rows: _sparse.Rows  # (N, A)
-    edges: _sparse.Rows  # (N, B)
-    starts: np.ndarray  # (n + 1,) uint64
+    layout: LatticeTables
     w: np.ndarray  # [W | V | T]
-    labels: int
-    tables: int  # 1 with a table of transitions, else 0
     banned: np.ndarray  # (K·K,) uint8, or empty
     allowed: np.ndarray  # (N·K,) uint8, 0 where a label cannot be; empty: all can be
 
 
 @helper(cache=True, nogil=True)
-def stride_of(data):
-    return data.labels**2 if data.edges.n_columns > 0 else 0
-
-
-@njit(cache=True, nogil=True)
-def _room(data, T):
-    """Numbers of a lattice of T tokens."""
-    K = data.labels
-    return T * K + ((T - 1) * K * K if stride_of(data) > 0 else K * K)
+def _lattice(data, i, s):
+    """s = scores of the nodes and edges of sequence i, −∞ where a label is not allowed; written."""
+    scores(data.layout, i, data.w, s)
+    if data.allowed.size > 0:
+        K = data.layout.labels
+        first = np.int64(data.layout.starts[i]) * K
+        for j in range(tokens(data.layout, i) * K):
+            if data.allowed[first + j] == 0:
+                s[j] = -inf
 
 
 @helper(cache=True, nogil=True)
-def _lattice(data, i, s):
-    """s = scores of the nodes and edges of sequence i, −∞ where a label is not allowed; written."""
-    K, begin = np.uint64(data.labels), data.starts[i]
-    T = data.starts[i + 1] - begin
-    V, pairs = np.uint64(data.rows.n_columns) * K, K * K
-    table = V + np.uint64(data.edges.n_columns) * pairs
-    for j in range(_room(data, np.int64(T))):
-        s[j] = 0.0
-    for t in range(T):
-        gather(data.rows, begin + t, K, data.w, np.uint64(0), s, t * K)
-        if data.allowed.size > 0:
-            for k in range(K):
-                if data.allowed[(begin + t) * K + k] == 0:
-                    s[t * K + k] = -inf
-    for t in range(np.uint64(1), T if stride_of(data) > 0 else np.uint64(2)):
-        at = T * K + (t - np.uint64(1)) * pairs
-        if data.tables > 0:
-            for j in range(pairs):
-                s[at + j] = data.w[table + j]
-        if data.edges.n_columns > 0:
-            gather(data.edges, begin + t, pairs, data.w, V, s, at)
-
-
-@njit(cache=True, nogil=True)
-def longest(data, start, stop):
-    most = 1
+def _room(data, start, stop):
+    """An array for the largest lattice of start ≤ i < stop."""
+    most = np.uint64(1)
     for i in range(start, stop):
-        most = max(most, np.int64(data.starts[i + 1] - data.starts[i]))
-    return most
+        most = max(most, data.layout.offsets[i + 1] - data.layout.offsets[i])
+    return np.empty(np.int64(most))
 
 
 @njit(cache=True, nogil=True)
 def best_labels(data, start, stop, out):
     """The best labels of start ≤ i < stop; out (N,) written. Returns a sequence no labels fit, or −1."""
-    s = np.empty(_room(data, longest(data, start, stop)))
+    s, layout = _room(data, start, stop), data.layout
     for i in range(start, stop):
-        T = np.int64(data.starts[i + 1] - data.starts[i])
+        T = tokens(layout, i)
         if T > 0:
             _lattice(data, i, s)
-            labels = out[data.starts[i] : data.starts[i + 1]]
-            if lattice.viterbi(T, data.labels, s, stride_of(data), data.banned, labels) == -inf:
+            labels = out[layout.starts[i] : layout.starts[i + 1]]
+            if lattice.viterbi(T, layout.labels, s, layout.stride, data.banned, labels) == -inf:
                 return i
     return -1
 
@@ -85,28 +57,28 @@ def best_labels(data, start, stop, out):
 @njit(cache=True, nogil=True)
 def node_marginals(data, start, stop, out, levels):
     """Marginals of the labels of each token; out (N, K), levels (n,) = log Z written. Returns as above."""
-    room = _room(data, longest(data, start, stop))
-    s, mu, steps = np.empty(room), np.empty(room), np.empty(longest(data, start, stop))
+    s, mu, layout = _room(data, start, stop), _room(data, start, stop), data.layout
     for i in range(start, stop):
-        begin, T = data.starts[i], np.int64(data.starts[i + 1] - data.starts[i])
+        begin, T = layout.starts[i], tokens(layout, i)
         levels[i] = 0.0
         if T == 0:
             continue
         _lattice(data, i, s)
-        lattice.forward_backward(T, data.labels, s, stride_of(data), data.banned, mu, steps)
+        steps = np.empty(T)
+        lattice.forward_backward(T, layout.labels, s, layout.stride, data.banned, mu, steps)
         for t in range(T):
             levels[i] += steps[t]
-            for k in range(data.labels):
-                out[begin + np.uint64(t), k] = mu[t * data.labels + k]
+            for k in range(layout.labels):
+                out[begin + np.uint64(t), k] = mu[t * layout.labels + k]
         if levels[i] == -inf:
             return i
     return -1
 
 
 @njit(cache=True, nogil=True)
-def several_best(data, i, labels, scores):
-    """The k best label sequences of sequence i; labels (k, T), scores (k,) written. Returns how many."""
-    T = np.int64(data.starts[i + 1] - data.starts[i])
-    s = np.empty(_room(data, T))
+def several_best(data, i, labels, values):
+    """The k best labellings of sequence i; labels (k, T) and their scores (k,) written. Returns how many."""
+    s, layout = _room(data, i, i + 1), data.layout
     _lattice(data, i, s)
-    return lattice.best_sequences(T, data.labels, s, stride_of(data), data.banned, labels, scores)
+    T = tokens(layout, i)
+    return lattice.best_sequences(T, layout.labels, s, layout.stride, data.banned, labels, values)

@@ -1,46 +1,29 @@
-"""Lists of outcomes: what the crossed and the joint layout of flat labels have in common.
-
-K labels, or a set of candidates per example; the distribution over them is a softmax. Two layouts map weights
-to scores, each in its own file: crossed (a weight for each pair of attribute and label) and joint (a sparse
-row f(x, y) for each candidate, one weight vector).
-"""
+"""Lists of outcomes: what K labels and sets of candidates have in common. The distribution is a softmax."""
 
 from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 
-from fenchel import _sparse
 from fenchel._cache import njit
-from fenchel._math import TINY, kl_term, xlogx
+from fenchel._math import TINY, kl_term, ordered, xlogx
+from fenchel._sparse import Rows
 from fenchel.structures import base
 
-
-class CrossedBlocks(NamedTuple):
-    """The arrays behind the block kernels of `structures/base.py`, for n examples, A attributes, K labels."""
-
-    rows: _sparse.Rows | _sparse.Table  # (n, A)
-    targets: _sparse.Rows  # (n, K) empirical probabilities of the labels
-    mass: np.ndarray  # (n,)
-    norms: np.ndarray  # (n,) ‖x_i‖² + σ²
-    constant: float  # σ, the value of the constant feature of free offsets; 0 without
-    lam: float
-    size: int  # K
-    n_weights: int  # A·K; behind them, where σ > 0, the K weights β of the constant feature
+LISTED = frozenset({"hessian", "matrix", "columns", "outcomes", "entropy", "vertices"})
 
 
-class JointBlocks(NamedTuple):
-    """The same for M candidates of n examples in d weights."""
+class LabelOutcomes(NamedTuple):
+    """K labels."""
 
-    rows: _sparse.Rows  # (M, d)
-    starts: np.ndarray  # (n + 1,) uint64
+    targets: Rows  # (n, K) empirical probabilities of the labels
+
+
+class CandidateOutcomes(NamedTuple):
+    """M candidates of n examples."""
+
     y: np.ndarray  # (M,) empirical probabilities of the candidates
-    mass: np.ndarray  # (n,)
-    lam: float
-    size: int  # the most candidates an example has
-    n_weights: int  # d
-    norms: np.ndarray  # (M,) ‖f(x_i, y)‖²
-    work: np.ndarray  # (d,) zero between kernels: where a combination of rows is added up
+    starts: np.ndarray  # (n + 1,) uint64
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -111,7 +94,7 @@ def settle(m, mu, delta):
     delta[best] = -others
 
 
-@base.block_settled.implement(CrossedBlocks, JointBlocks)
+@base.block_settled.implement(LabelOutcomes, CandidateOutcomes)
 def _settled(blocks, i, mu, room):
     best, others = 0, 0.0
     for j in range(mu.size):
@@ -125,7 +108,7 @@ def _settled(blocks, i, mu, room):
     return room[: mu.size]
 
 
-@base.block_argmax.implement(CrossedBlocks, JointBlocks)
+@base.block_argmax.implement(LabelOutcomes, CandidateOutcomes)
 def _argmax(blocks, i, s, mu):
     best = 0
     for j in range(base.block_length(blocks, i)):
@@ -136,7 +119,7 @@ def _argmax(blocks, i, s, mu):
     return s[best]
 
 
-@base.block_weakest.implement(CrossedBlocks, JointBlocks)
+@base.block_weakest.implement(LabelOutcomes, CandidateOutcomes)
 def _weakest(blocks, i, s, mu):
     worst = -1
     for j in range(base.block_length(blocks, i)):
@@ -145,7 +128,7 @@ def _weakest(blocks, i, s, mu):
     return worst
 
 
-@base.block_entropy.implement(CrossedBlocks, JointBlocks)
+@base.block_entropy.implement(LabelOutcomes, CandidateOutcomes)
 def _entropy(blocks, i, mu):
     total = 0.0
     for j in range(base.block_length(blocks, i)):
@@ -153,23 +136,37 @@ def _entropy(blocks, i, mu):
     return total
 
 
-@base.block_divergence.implement(CrossedBlocks, JointBlocks)
+@base.block_divergence.implement(LabelOutcomes, CandidateOutcomes)
 def _divergence(blocks, i, mu, entropy, s, loss):
     return kl_softmax(base.block_length(blocks, i), mu, s)
 
 
-@base.block_loss.implement(CrossedBlocks, JointBlocks)
+@base.block_loss.implement(LabelOutcomes, CandidateOutcomes)
 def _loss(blocks, i, s, room):
     base.block_target(blocks, i, room)
     return kl_softmax(base.block_length(blocks, i), room, s)
 
 
-@base.block_augment.implement(CrossedBlocks, JointBlocks)
+@base.block_augment.implement(LabelOutcomes, CandidateOutcomes)
 def _augment(blocks, i, s, room):
-    return base.augment_list(blocks, i, s, room)
+    return augment_list(blocks, i, s, room)
 
 
-@base.block_entropy_slopes.implement(CrossedBlocks, JointBlocks)
+@njit(cache=True, nogil=True, forceinline=True)
+def augment_list(blocks, i, s, room):
+    """`block_augment` of a list of outcomes: the score of the truth becomes 0; s, room written."""
+    truth = 0.0
+    base.block_target(blocks, i, room)
+    for j in range(base.block_length(blocks, i)):
+        if room[j] > 0.0:
+            truth += room[j] * s[j]
+    base.block_cost(blocks, i, room)
+    for j in range(base.block_length(blocks, i)):
+        s[j] = ordered(s[j], truth, room[j])
+    return 0.0
+
+
+@base.block_entropy_slopes.implement(LabelOutcomes, CandidateOutcomes)
 def _slopes(blocks, i, mu, delta, gamma):
     first, second = 0.0, 0.0
     for j in range(base.block_length(blocks, i)):
@@ -180,7 +177,7 @@ def _slopes(blocks, i, mu, delta, gamma):
     return first, second
 
 
-@base.block_covariance.implement(CrossedBlocks, JointBlocks)
+@base.block_covariance.implement(LabelOutcomes, CandidateOutcomes)
 def _covariance(blocks, i, mu, s, t):
     mean = 0.0
     for j in range(base.block_length(blocks, i)):

@@ -6,36 +6,32 @@ starts[i] and starts[i + 1].
 
 import numpy as np
 
-from fenchel import _sparse
-from fenchel._cache import njit
 from fenchel._math import TINY, ordered
 from fenchel.structures import base
-from fenchel.structures.flat import JointBlocks, settle, softmax
+from fenchel.structures.flat import LISTED, CandidateOutcomes, settle, softmax
+from fenchel.structures.layouts.candidates import CandidateRows
 
 
 class Joint(base.Structure):
     """The structure of candidate sets, each candidate with its own features."""
 
     name = "flat joint"
+    offers = LISTED
     outputs = None  # one weight vector
-    stride = 1  # outcomes per row of features
+    per_row = 1  # outcomes per row of features
 
     def __init__(self, size: int):
         self.size = size
 
-    def blocks(self, examples, design, lam) -> JointBlocks:
-        """The arrays of a problem."""
-        return JointBlocks(
-            rows=design.rows,
-            starts=examples.starts,
-            y=examples.y,
-            mass=examples.mass,
-            lam=lam,
-            size=self.size,
-            n_weights=design.dim,
-            norms=design.norms,
-            work=np.zeros(design.dim),
-        )
+    def layout(self, examples, design) -> CandidateRows:
+        rows, work = design.rows, np.zeros(design.dim)
+        return CandidateRows(rows, examples.starts, design.norms, work, design.dim)
+
+    def outcomes(self, examples) -> CandidateOutcomes:
+        return CandidateOutcomes(examples.y, examples.starts)
+
+    def largest(self, examples) -> int:
+        return self.size
 
     def shape(self, examples):
         """Of the marginals of all candidates."""
@@ -55,144 +51,31 @@ class Joint(base.Structure):
         return np.log(np.maximum(mu, TINY))
 
 
-# ---- the block kernels
+# ---- the kernels
 
 
-@njit(cache=True, nogil=True)
-def row_product(rows, i, j):
-    """x_i · x_j, by merging their sorted indices."""
-    e, f, total = rows.indptr[i], rows.indptr[j], 0.0
-    while e < rows.indptr[i + 1] and f < rows.indptr[j + 1]:
-        if rows.indices[e] < rows.indices[f]:
-            e += np.uint64(1)
-        elif rows.indices[e] > rows.indices[f]:
-            f += np.uint64(1)
-        else:
-            total += rows.data[e] * rows.data[f]
-            e += np.uint64(1)
-            f += np.uint64(1)
-    return total
-
-
-@base.block_length.implement(JointBlocks)
-def _length(blocks, i):
-    return np.int64(blocks.starts[i + 1] - blocks.starts[i])
-
-
-@base.block_view.implement(JointBlocks)
-def _view(blocks, mu, i):
-    return mu[blocks.starts[i] : blocks.starts[i + 1]]
-
-
-@base.block_read.implement(JointBlocks)
-def _read(blocks, scores, i, s):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        s[j] = scores[begin + j]
-
-
-@base.block_write.implement(JointBlocks)
-def _write(blocks, i, s, scores):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        scores[begin + j] = s[j]
-
-
-@base.block_scores.implement(JointBlocks)
-def _scores(blocks, i, v, s):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        s[j] = _sparse.row_dot(blocks.rows, begin + j, v)
-
-
-@base.block_add.implement(JointBlocks)
-def _add(blocks, i, step, delta, v):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        if delta[j] != 0.0:
-            _sparse.row_add(blocks.rows, begin + j, step * delta[j], v)
-
-
-@base.block_squared_norm.implement(JointBlocks)
-def _squared_norm(blocks, i, delta):
-    begin, end, total = blocks.starts[i], blocks.starts[i + 1], 0.0
-    for j in range(end - begin):
-        _sparse.row_add(blocks.rows, begin + j, delta[j], blocks.work)
-    for e in range(blocks.rows.indptr[begin], blocks.rows.indptr[end]):
-        t = blocks.rows.indices[e]
-        total += blocks.work[t] * blocks.work[t]
-        blocks.work[t] = 0.0
-    return total
-
-
-@base.block_gram_row.implement(JointBlocks)
-def _gram_row(blocks, i, j, row):
-    begin = blocks.starts[i]
-    for k in range(blocks.starts[i + 1] - begin):
-        row[k] = row_product(blocks.rows, begin + np.uint64(j), begin + k)
-
-
-@base.block_move.implement(JointBlocks)
-def _move(blocks, i, step, delta, s, moved):
-    begin, end = blocks.starts[i], blocks.starts[i + 1]
-    for j in range(end - begin):
-        _sparse.row_add(blocks.rows, begin + j, delta[j], blocks.work)
-    for j in range(end - begin):
-        moved[j] = s[j] + step * _sparse.row_dot(blocks.rows, begin + j, blocks.work)
-    for e in range(blocks.rows.indptr[begin], blocks.rows.indptr[end]):
-        blocks.work[blocks.rows.indices[e]] = 0.0
-
-
-@base.block_radius.implement(JointBlocks)
-def _radius(blocks, i):
-    begin, end, largest = blocks.starts[i], blocks.starts[i + 1], 0.0
-    for true in range(begin, end):
-        if blocks.y[true] > 0.0:
-            for other in range(begin, end):
-                product = row_product(blocks.rows, true, other)
-                distance = blocks.norms[true] + blocks.norms[other] - 2.0 * product
-                largest = max(largest, distance)
-    return largest
-
-
-@base.block_catch_up.implement(JointBlocks)
-def _catch_up(blocks, i, now, drift, g, seen, v):
-    begin, end = blocks.rows.indptr[blocks.starts[i]], blocks.rows.indptr[blocks.starts[i + 1]]
-    for e in range(begin, end):
-        j = blocks.rows.indices[e]
-        v[j] -= g[j] * (drift[now] - drift[seen[j]])
-        seen[j] = now
-
-
-@base.block_target.implement(JointBlocks)
+@base.block_target.implement(CandidateOutcomes)
 def _target(blocks, i, y):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        y[j] = blocks.y[begin + j]
+    begin = blocks.outcomes.starts[i]
+    for j in range(blocks.outcomes.starts[i + 1] - begin):
+        y[j] = blocks.outcomes.y[begin + j]
 
 
-@base.block_residual.implement(JointBlocks)
+@base.block_residual.implement(CandidateOutcomes)
 def _residual(blocks, i, mu, delta):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        delta[j] = blocks.y[begin + j] - mu[j]
-    settle(np.int64(blocks.starts[i + 1] - begin), mu, delta)
+    begin = blocks.outcomes.starts[i]
+    for j in range(blocks.outcomes.starts[i + 1] - begin):
+        delta[j] = blocks.outcomes.y[begin + j] - mu[j]
+    settle(np.int64(blocks.outcomes.starts[i + 1] - begin), mu, delta)
 
 
-@base.block_cost.implement(JointBlocks)
-def _cost(blocks, i, cost):
-    begin = blocks.starts[i]
-    for j in range(blocks.starts[i + 1] - begin):
-        cost[j] = 1.0 - blocks.y[begin + j]
-
-
-@base.block_marginals.implement(JointBlocks)
+@base.block_marginals.implement(CandidateOutcomes)
 def _marginals(blocks, i, s, mu):
-    begin = blocks.starts[i]
-    m = np.int64(blocks.starts[i + 1] - begin)
+    begin = blocks.outcomes.starts[i]
+    m = np.int64(blocks.outcomes.starts[i + 1] - begin)
     top, rest = softmax(m, s, mu)
     loss = 0.0
     for j in range(m):
-        if blocks.y[begin + j] > 0.0:
-            loss += blocks.y[begin + j] * ordered(top, s[j], rest)
+        if blocks.outcomes.y[begin + j] > 0.0:
+            loss += blocks.outcomes.y[begin + j] * ordered(top, s[j], rest)
     return loss

@@ -40,7 +40,7 @@ def offset_of_two(blocks, scores, each_part) -> float:
     Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
     every one is at least that, not negative: a bracket to begin with.
     """
-    ones, others = float(blocks.mass @ blocks.y), float(blocks.mass @ (1.0 - blocks.y))
+    ones, others = float(blocks.mass @ blocks.outcomes.y), float(blocks.mass @ (1.0 - blocks.outcomes.y))
     middle = log(ones) - log(others)
     low, high = middle - float(scores.max()), middle - float(scores.min())
     b = min(max(0.0, low), high)
@@ -76,8 +76,8 @@ def _excess_of_two(blocks, start, stop, scores, b):
         for i in range(first, last):
             near = 1.0 / (1.0 + e[i - first])
             far, positive = e[i - first] * near, scores[i] + b > 0.0
-            above += blocks.mass[i] * (1.0 - blocks.y[i]) * (near if positive else far)
-            below += blocks.mass[i] * blocks.y[i] * (far if positive else near)
+            above += blocks.mass[i] * (1.0 - blocks.outcomes.y[i]) * (near if positive else far)
+            below += blocks.mass[i] * blocks.outcomes.y[i] * (far if positive else near)
             slope += blocks.mass[i] * near * far
     return above, below, slope
 
@@ -248,9 +248,9 @@ def _shares_of_the_best(size, odds, growth, mu):
 def _distance(blocks, i, below, odds):
     """By how much the score of the true label is below the largest; below: as the functions above left it."""
     total = 0.0
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
-        here = below[blocks.targets.indices[e]]
-        total -= blocks.targets.data[e] * (log(max(here, TINY)) if odds else here)
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
+        here = below[blocks.outcomes.targets.indices[e]]
+        total -= blocks.outcomes.targets.data[e] * (log(max(here, TINY)) if odds else here)
     return total
 
 
@@ -266,8 +266,8 @@ def _settle_row(blocks, i, best, size, mu, excess, scale):
     for k in range(size):
         others += mu[k]
     share, mass, sure = 1.0 / (1.0 + others), blocks.mass[i], False
-    for e in range(blocks.targets.indptr[i], blocks.targets.indptr[i + np.uint64(1)]):
-        k, y = np.uint64(blocks.targets.indices[e]), blocks.targets.data[e]
+    for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
+        k, y = np.uint64(blocks.outcomes.targets.indices[e]), blocks.outcomes.targets.data[e]
         if k == best and y == 1.0:
             sure = True
         else:

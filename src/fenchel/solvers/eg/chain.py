@@ -55,7 +55,13 @@ class Arrangement:
 
     def begin_at(self, problem, theta: np.ndarray) -> None:
         """θ as given in the problem's own layout."""
-        weights.fill(self.sentences, problem.blocks.offsets, theta, self.dual.theta, self.dual.edge_theta)
+        weights.fill(
+            self.sentences,
+            problem.structure.offsets(problem.examples.starts),
+            theta,
+            self.dual.theta,
+            self.dual.edge_theta,
+        )
 
     def settle(self, entropies) -> bool:
         """μ and its entropies at θ, and w(μ). False where θ lies too far apart for these kernels."""
@@ -97,7 +103,7 @@ class Arrangement:
     def in_own_layout(self, problem, nodes, edges) -> np.ndarray:
         """θ or μ as the problem lays it out."""
         out = np.empty(problem.shape)
-        weights.collect(self.sentences, problem.blocks.offsets, nodes, edges, out)
+        weights.collect(self.sentences, problem.structure.offsets(problem.examples.starts), nodes, edges, out)
         return out
 
     def weights(self, problem) -> np.ndarray:

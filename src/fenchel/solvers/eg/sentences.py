@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
+from fenchel.structures.chain import Chain
 from fenchel.structures.lattice_lanes import LANES, Labels
 
 NOTHING, EVERYTHING = np.empty(0), np.empty(0, np.uint8)
@@ -50,9 +51,8 @@ class Sentences(NamedTuple):
 def suits(problem) -> bool:
     """Whether these kernels can do it: chains with the log loss, whose transitions have no attributes."""
     structure = problem.structure
-    return structure.name == "chain" and not (
-        problem.loss.hinge or structure.unrolled or structure.edge_columns
-    )
+    is_chain = isinstance(structure, Chain) and not problem.loss.hinge
+    return is_chain and not (structure.unrolled or structure.edge_columns)
 
 
 def arrange(problem) -> tuple[Sentences, Origin]:

@@ -9,14 +9,14 @@ from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.blocks import RENEWAL, DualSolver, DualState
+from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due
 from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement
 from fenchel.solvers.eg.sentences import suits
 from fenchel.structures import base
 
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
-OLD = 256.0  # an example whose gap is taken to have grown so much is visited in any case
+GROWTH = 2.0  # of the gap of an example that is left out, per pass
 HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each after
 
 
@@ -24,7 +24,7 @@ HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each
 class EGState(DualState):
     """theta: μ_i is the marginals at θ_i; entropies of μ, gaps last met, rates: (n,), or a rate for all.
 
-    age: by how much a gap is taken to have grown since. lam: of this pass. arranged: `chain.Arrangement`,
+    due: which examples a pass visits. lam: of this pass. arranged: `chain.Arrangement`,
     which then holds θ and μ instead.
     """
 
@@ -32,7 +32,7 @@ class EGState(DualState):
     entropies: np.ndarray | None = None
     rates: np.ndarray | None = None
     gaps: np.ndarray | None = None
-    age: np.ndarray | None = None
+    due: Due | None = None
     lam: float = 0.0
     arranged: Arrangement | None = None
     summed: bool = False  # μ holds sums over edges, which do not tell the dual point
@@ -77,13 +77,20 @@ class EG(DualSolver):
         if not 1.0 <= self.anneal < np.inf:
             raise ValueError(f"anneal={self.anneal!r} must be a number, at least 1")
 
+    def copies(self, problem) -> int:
+        """On the fast lane θ and μ alone; else two more while a step is tried."""
+        return 2 if self._has_a_lane(problem) else 4
+
+    def _has_a_lane(self, problem) -> bool:
+        return not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem)
+
     def init(self, problem, start):
-        self.reserve(problem, copies=4)
+        self.reserve(problem)
         n = problem.n
         state = EGState(entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
-        state.rng, state.age = np.random.default_rng(self.seed), np.ones(n)
-        state.summed = problem.unrolled is not problem
-        if not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem):
+        state.rng, state.due = np.random.default_rng(self.seed), Due(n, GROWTH)
+        state.summed = not problem.tells_entropy
+        if self._has_a_lane(problem):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
             if state.arranged.settle(state.entropies):
                 return state
@@ -105,10 +112,10 @@ class EG(DualSolver):
         return arranged
 
     def _first_theta(self, problem, start):
-        """θ whose marginals are the warm start's; of linked parts, which do not tell θ, the better of two."""
+        """θ whose marginals are the warm start's; where they do not tell θ, the better of two."""
         if start is None:
             return self._fresh_theta(problem)
-        if problem.structure.linked:
+        if not problem.structure.listed:
             choices = problem.scores(start.w), self._fresh_theta(problem)
             return max(choices, key=lambda theta: self._dual_of(problem, theta))
         mu = self.first_mu(problem, start, problem.near_target(0.0))
@@ -123,7 +130,7 @@ class EG(DualSolver):
         """By how much the truth is ahead at the start."""
         if self.first is not None:
             return float(self.first)
-        if not problem.structure.linked:
+        if problem.structure.listed:
             return 10.0
         tokens = problem.examples.rows.shape[0]
         return max(10.0, np.log(tokens / (problem.n * problem.lam) / 5.0))
@@ -226,11 +233,7 @@ class EG(DualSolver):
         order = state.rng.permutation(n)
         if state.epochs < 2:
             return order
-        known = np.isfinite(state.gaps)  # not of an example whose every step was refused
-        gaps = problem.examples.mass * np.where(known, state.gaps, 0.0)
-        due = (gaps * state.age >= gaps.mean()) | (state.age >= OLD) | ~known
-        state.age = np.where(due, 1.0, 2.0 * state.age)
-        return order[due[order]]
+        return state.due.among(order, problem.examples.mass * state.gaps)
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""

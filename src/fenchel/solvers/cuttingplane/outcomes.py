@@ -3,7 +3,7 @@
     max over α of D(μ),   μ_i = Σ_a α_ia p_ia,   α_i ≥ 0 with Σ_a α_ia = 1
 
 where p_i1, p_i2, … are the outputs in the set of example i. Here outputs are listed, and a set is marked in
-that list; `outputsets.py` has those of outputs too many to list.
+that list; `outputs.py` has those of outputs too many to list.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel.solvers.base import State
-from fenchel.solvers.cddual_flat import optimise_hinge, put_block
+from fenchel.solvers.cddual.lists import optimise_hinge, put_block
 from fenchel.structures import base
 
 

@@ -13,7 +13,7 @@ from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.curvature import Coordinates
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
-from fenchel.solvers.pairs import Pairs
+from fenchel.solvers.lbfgs.memory import Pairs
 
 SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where P changes no more
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY
-from fenchel.solvers.cddual_binary import solve_pair
+from fenchel.solvers.cddual.pair import solve_pair
 from fenchel.structures import base
 
 PAIRS = 20  # most pair updates of a block in a visit, for each of its outcomes
@@ -115,7 +115,7 @@ def hinge_epoch(blocks, order, mu, v):
     for i in order:
         mu_i, rate = mu[i], blocks.mass[i] / blocks.lam
         gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, cost)
-        a = rate * blocks.norms[i]
+        a = rate * blocks.layout.norms[i]
         if a > 0.0:
             top = s[0]
             for j in range(mu_i.size):

@@ -1,4 +1,4 @@
-"""Working sets of outputs made of linked parts: too many to list, so those in the sets are held one by one.
+"""Working sets of outputs made of several parts: too many to list, so those in the sets are held one by one.
 
 A point of a set is a sparse vector of parts: an output, as the oracle writes it, or the μ_i of a warm start.
 All is done by block kernels, for every structure that has them.
@@ -12,7 +12,7 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._memory import require_memory
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.workingsets import WorkingSets, solve_simplex
+from fenchel.solvers.cuttingplane.outcomes import WorkingSets, solve_simplex
 from fenchel.structures import base
 
 SPARE = 5  # extensions after which an output of no weight is dropped; the oracle finds it again if need be

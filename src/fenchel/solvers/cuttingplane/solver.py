@@ -14,8 +14,8 @@ import numpy as np
 from fenchel._memory import require_memory
 from fenchel.certificates import FEW, certified, reach, score_rounding, sum_rounding
 from fenchel.solvers.base import State
-from fenchel.solvers.outputsets import OutputSets
-from fenchel.solvers.workingsets import OutcomeSets, solve_simplex
+from fenchel.solvers.cuttingplane.outcomes import OutcomeSets, solve_simplex
+from fenchel.solvers.cuttingplane.outputs import OutputSets
 
 PASSES = 100  # most passes over the working sets before they are extended again
 EXACT = 0.1  # the working sets are solved to this part of the gap; a smaller violation adds no output
@@ -83,7 +83,7 @@ class CuttingPlane:
 
     def _first_sets(self, problem, start):
         """Sets of the true output and of what has mass in a warm start."""
-        kind = OutputSets if problem.structure.linked else OutcomeSets
+        kind = OutcomeSets if problem.structure.listed else OutputSets
         numbers = int(np.prod(problem.shape, dtype=float))
         require_memory(kind.BYTES * numbers, f"{numbers} dual variables", "use slack='1' or sgd")
         warm = start is not None and start.mu is not None and start.mu.shape == problem.shape

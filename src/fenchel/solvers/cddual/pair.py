@@ -36,23 +36,25 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
     fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update,
     which saves the pass that w(μ) would cost.
     """
-    rows, d = blocks.rows, blocks.n_weights
-    beta = v[d] if blocks.constant > 0.0 else 0.0
+    rows, d = blocks.layout.rows, blocks.layout.n_weights
+    beta = v[d] if blocks.layout.constant > 0.0 else 0.0
     scale = 1.0 / blocks.lam
     newtons, gap = 0, 0.0
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         prefetch(odds, order[min(k + 1, order.size - 1)])
-        score = row_dot(rows, i, v) + blocks.constant * beta
+        score = row_dot(rows, i, v) + blocks.layout.constant * beta
         step = scale * blocks.mass[i]
-        p, q, y = mu[i, 0], mu[i, 1], blocks.y[i]
+        p, q, y = mu[i, 0], mu[i, 1], blocks.outcomes.y[i]
         before = 0.0 if fresh else y * q - (1.0 - y) * p
         slope = odds[i] - score
         met = p * q * slope * slope  # twice KL(μ_i ‖ marginals at the score), to second order
         if abs(slope) > tol:
             old = p
-            p, q, odds[i], count = solve_pair(method, p, q, odds[i], step * blocks.norms[i], -score, xi, tol)
+            p, q, odds[i], count = solve_pair(
+                method, p, q, odds[i], step * blocks.layout.norms[i], -score, xi, tol
+            )
             mu[i, 0], mu[i, 1] = p, q
             newtons += count
             met = max(met, abs((p - old) * slope))
@@ -60,8 +62,8 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
         change = step * (y * q - (1.0 - y) * p - before)
         if change != 0.0:
             row_add(rows, i, change, v)
-            beta += change * blocks.constant
-    if blocks.constant > 0.0:
+            beta += change * blocks.layout.constant
+    if blocks.layout.constant > 0.0:
         v[d] = beta
     return newtons, gap
 
@@ -69,10 +71,10 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
 @helper(cache=True, forceinline=True)
 def _prefetch_example(blocks, i, mu):
     """Bring what the next step needs into the cache; without this a step on a short row mostly waits."""
-    prefetch_row(blocks.rows, i)
-    prefetch(blocks.y, i)
+    prefetch_row(blocks.layout.rows, i)
+    prefetch(blocks.outcomes.y, i)
     prefetch(blocks.mass, i)
-    prefetch(blocks.norms, i)
+    prefetch(blocks.layout.norms, i)
     prefetch(mu, i)
 
 
@@ -141,15 +143,15 @@ def _backtrack(z, c, a, b, slope, move):
 @njit(cache=True, nogil=True)
 def hinge_epoch(blocks, order, mu, v):
     """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
-    rows, gap = blocks.rows, 0.0
+    rows, gap = blocks.layout.rows, 0.0
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
-        margin = row_dot(rows, i, v) + 1.0 - 2.0 * blocks.y[i]  # cost-augmented: +1 over −1
+        margin = row_dot(rows, i, v) + 1.0 - 2.0 * blocks.outcomes.y[i]  # cost-augmented: +1 over −1
         p, q = mu[i, 0], mu[i, 1]
         gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
         step = blocks.mass[i] / blocks.lam
-        a = step * blocks.norms[i]
+        a = step * blocks.layout.norms[i]
         change = margin / a if abs(margin) < a else np.sign(margin)
         new = min(max(p + change, 0.0), 1.0)
         change = new - p

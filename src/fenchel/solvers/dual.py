@@ -9,6 +9,7 @@ from fenchel._math import TINY
 from fenchel._memory import require_memory
 from fenchel.solvers.base import State
 
+PATIENCE = 8  # passes that an example may be left out
 RENEWAL = 10  # epochs after which what is kept up by increments is computed anew
 
 
@@ -30,16 +31,45 @@ class DualState(State):
         return self.v[problem.penalised :]
 
 
+class Due:
+    """Which examples a pass visits: few blocks carry most of the gap (lepriol2018 section 7 asks for this).
+
+    The gap of an example that a pass leaves out is taken to grow by the factor `growth`; one is due when that
+    is not below the mean, and after PATIENCE passes in any case.
+    """
+
+    def __init__(self, n: int, growth: float):
+        self.growth, self.age = growth, np.ones(n)  # age: by how much a gap is taken to have grown
+
+    def among(self, order, gaps) -> np.ndarray:
+        """The examples of `order` that are due, in its order; gaps (n,): as last met, inf where unknown."""
+        known = np.isfinite(gaps)
+        sizes = np.where(known, gaps, 0.0)
+        due = (sizes * self.age >= sizes.mean()) | (self.age >= self.growth**PATIENCE) | ~known
+        self.age = np.where(due, 1.0, self.growth * self.age)
+        return order[due[order]]
+
+
+def array_bytes(problem) -> int:
+    """Of an array of all dual variables."""
+    return 8 * int(np.prod(problem.shape, dtype=float))
+
+
 class DualSolver:
     """A solver whose state is a point of the dual; its certificate costs a pass."""
 
     free_check: ClassVar[bool] = False
 
-    def reserve(self, problem, copies: int) -> None:
-        """Refuse, stating the size, where so many arrays of dual variables cannot fit."""
-        needed = 8 * (copies * int(np.prod(problem.shape, dtype=float)) + 4 * problem.dim)
+    def copies(self, problem) -> int:
+        """How many arrays of the size of all dual variables it holds."""
+        return 4
+
+    def reserve(self, problem) -> None:
+        """Refuse, stating the size, where these arrays cannot fit."""
+        copies = self.copies(problem)
+        needed = copies * array_bytes(problem) + 4 * 8 * problem.dim
         shape = " × ".join(map(str, problem.shape))
-        others = "eg or lbfgs" if problem.structure.linked else "lbfgs, tron or cd-primal"
+        others = "lbfgs, tron or cd-primal" if problem.structure.listed else "eg or lbfgs"
         require_memory(needed, f"{copies} arrays of {shape} dual variables", f"use {others}")
 
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:

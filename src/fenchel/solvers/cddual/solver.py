@@ -1,7 +1,7 @@
 """Dual coordinate descent: yu2011 Algorithms 1 and 4 to 7, 9; Crammer-Singer blocks for the hinge loss.
 
-The kernels are in `cddual_binary.py` for two classes, `cddual_flat.py` for labels and candidates, and
-`cddual_multiplier.py` for the fastest way through a block of labels.
+The kernels are in `pair.py` for two classes, `lists.py` for labels and candidates, and `multiplier.py` for
+the fastest way through a block of labels.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel.solvers import cddual_binary, cddual_flat
-from fenchel.solvers.blocks import DualSolver, DualState
-from fenchel.solvers.cddual_binary import Method
-from fenchel.solvers.cddual_multiplier import Lanes
+from fenchel.solvers.cddual import lists, pair
+from fenchel.solvers.cddual.multiplier import Lanes
+from fenchel.solvers.cddual.pair import Method
+from fenchel.solvers.dual import DualSolver, DualState
 
 EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
@@ -97,7 +97,7 @@ class CDDual(DualSolver):
         return METHODS[self.subproblem]
 
     def init(self, problem, start):
-        self.reserve(problem, copies=4)
+        self.reserve(problem)
         method = self._method(problem)
         mu = self.first_mu(problem, start, self._fresh(problem))
         fresh, centre = start is None and not problem.loss.hinge, self.first_centre(problem, start)
@@ -113,7 +113,7 @@ class CDDual(DualSolver):
         if problem.loss.hinge:
             return mu
         if problem.structure.name != "binary":
-            cddual_flat.spread_targets(problem.blocks, EPS1, mu)
+            lists.spread_targets(problem.blocks, EPS1, mu)
             return mu
         small = np.minimum(EPS1, EPS2 * problem.lam / problem.examples.mass)[:, None]
         return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
@@ -139,9 +139,9 @@ class CDDual(DualSolver):
 
     def _hinge_step(self, problem, state, order):
         kernels = {
-            "binary": cddual_binary.hinge_epoch,
-            "flat crossed": cddual_flat.hinge_epoch,
-            "flat joint": cddual_flat.hinge_pair_epoch,
+            "binary": pair.hinge_epoch,
+            "flat crossed": lists.hinge_epoch,
+            "flat joint": lists.hinge_pair_epoch,
         }
         return kernels[problem.structure.name](problem.blocks, order, state.mu, state.v)
 
@@ -149,7 +149,7 @@ class CDDual(DualSolver):
         method = int(self._method(problem))
         fresh = state.epochs == 0 and state.fresh
         binary = problem.structure.name == "binary"
-        epoch = cddual_binary.log_epoch if binary else cddual_flat.log_epoch
+        epoch = pair.log_epoch if binary else lists.log_epoch
         newtons, gap = epoch(
             problem.blocks, order, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
         )

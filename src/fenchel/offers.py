@@ -1,0 +1,28 @@
+"""What a problem gives to a solver, beyond its plain value; a solver's `needs` are checked against this.
+
+log, hinge     the loss                                descent      P and its subgradient of least norm
+gradient       P and ∇P                                hessian      products with ∇²P
+matrix         ∇²P itself                              surrogates   the matrices of SM
+columns        the features weight by weight           blocks       the kernels of structures/base
+outcomes       outputs few enough to list              vertices     outputs worth a plane each
+entropy        H out of marginals                      dual         there is one: a regulariser
+"""
+
+from fenchel.structures.base import Structure
+from fenchel.structures.binary import Binary
+from fenchel.structures.chain import Chain
+from fenchel.structures.crossed import Crossed
+from fenchel.structures.joint import Joint
+
+STRUCTURES = (Binary, Crossed, Joint, Chain)
+
+WITH_LOG = frozenset({"log", "descent", "gradient", "blocks"})
+WITH_HINGE = frozenset({"hinge", "blocks", "entropy"})  # the dual is linear: no entropy is asked for
+WITH_L1 = frozenset({"log", "hinge", "descent"})
+
+
+def offered(structure: Structure | type[Structure], loss) -> frozenset:
+    """What a structure gives under a loss, without a regulariser."""
+    if loss.hinge:
+        return WITH_HINGE | (structure.offers & {"outcomes", "vertices"})
+    return WITH_LOG | (structure.offers - {"vertices"})

@@ -1,0 +1,5 @@
+"""Dual coordinate descent: `CDDual`."""
+
+from fenchel.solvers.cddual.solver import CDDual
+
+__all__ = ["CDDual"]

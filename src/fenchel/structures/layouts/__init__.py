@@ -1,0 +1,1 @@
+"""How weights become scores of parts, and back: the kernels behind A_i and A_iᵀ."""

@@ -1,0 +1,134 @@
+"""Several rows of features per example, one for each part, and one weight vector for all.
+
+Scores, marginals and targets of all parts lie one after the other, (M,); those of example i between starts[i]
+and starts[i + 1].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel import _sparse
+from fenchel._cache import njit
+from fenchel.structures import base
+
+
+class CandidateRows(NamedTuple):
+    """M candidates of n examples in d weights."""
+
+    rows: _sparse.Rows  # (M, d)
+    starts: np.ndarray  # (n + 1,) uint64
+    norms: np.ndarray  # (M,) ‖f(x_i, y)‖²
+    work: np.ndarray  # (d,) zero between kernels: where a combination of rows is added up
+    n_weights: int  # d
+
+
+@njit(cache=True, nogil=True)
+def row_product(rows, i, j):
+    """x_i · x_j, by merging their sorted indices."""
+    e, f, total = rows.indptr[i], rows.indptr[j], 0.0
+    while e < rows.indptr[i + 1] and f < rows.indptr[j + 1]:
+        if rows.indices[e] < rows.indices[f]:
+            e += np.uint64(1)
+        elif rows.indices[e] > rows.indices[f]:
+            f += np.uint64(1)
+        else:
+            total += rows.data[e] * rows.data[f]
+            e += np.uint64(1)
+            f += np.uint64(1)
+    return total
+
+
+@base.block_length.implement(CandidateRows)
+def _length(blocks, i):
+    return np.int64(blocks.layout.starts[i + 1] - blocks.layout.starts[i])
+
+
+@base.block_view.implement(CandidateRows)
+def _view(blocks, mu, i):
+    return mu[blocks.layout.starts[i] : blocks.layout.starts[i + 1]]
+
+
+@base.block_read.implement(CandidateRows)
+def _read(blocks, scores, i, s):
+    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    for j in range(end - begin):
+        s[j] = scores[begin + j]
+
+
+@base.block_write.implement(CandidateRows)
+def _write(blocks, i, s, scores):
+    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    for j in range(end - begin):
+        scores[begin + j] = s[j]
+
+
+@base.block_scores.implement(CandidateRows)
+def _scores(blocks, i, v, s):
+    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    for j in range(end - begin):
+        s[j] = _sparse.row_dot(blocks.layout.rows, begin + j, v)
+
+
+@base.block_add.implement(CandidateRows)
+def _add(blocks, i, step, delta, v):
+    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    for j in range(end - begin):
+        if delta[j] != 0.0:
+            _sparse.row_add(blocks.layout.rows, begin + j, step * delta[j], v)
+
+
+@base.block_squared_norm.implement(CandidateRows)
+def _squared_norm(blocks, i, delta):
+    layout, total = blocks.layout, 0.0
+    begin, end = layout.starts[i], layout.starts[i + 1]
+    for j in range(end - begin):
+        _sparse.row_add(layout.rows, begin + j, delta[j], layout.work)
+    for e in range(layout.rows.indptr[begin], layout.rows.indptr[end]):
+        t = layout.rows.indices[e]
+        total += layout.work[t] * layout.work[t]
+        layout.work[t] = 0.0
+    return total
+
+
+@base.block_gram_row.implement(CandidateRows)
+def _gram_row(blocks, i, j, row):
+    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    for k in range(end - begin):
+        row[k] = row_product(blocks.layout.rows, begin + np.uint64(j), begin + k)
+
+
+@base.block_move.implement(CandidateRows)
+def _move(blocks, i, step, delta, s, moved):
+    layout = blocks.layout
+    begin, end = layout.starts[i], layout.starts[i + 1]
+    for j in range(end - begin):
+        _sparse.row_add(layout.rows, begin + j, delta[j], layout.work)
+    for j in range(end - begin):
+        moved[j] = s[j] + step * _sparse.row_dot(layout.rows, begin + j, layout.work)
+    for e in range(layout.rows.indptr[begin], layout.rows.indptr[end]):
+        layout.work[layout.rows.indices[e]] = 0.0
+
+
+@base.block_radius.implement(CandidateRows)
+def _radius(blocks, i):
+    """Of a list of candidates: the farthest of them from any that is true."""
+    layout, y, largest = blocks.layout, np.empty(blocks.size), 0.0
+    begin, end = layout.starts[i], layout.starts[i + 1]
+    base.block_target(blocks, i, y)
+    for true in range(begin, end):
+        if y[true - begin] > 0.0:
+            for other in range(begin, end):
+                product = row_product(layout.rows, true, other)
+                distance = layout.norms[true] + layout.norms[other] - 2.0 * product
+                largest = max(largest, distance)
+    return largest
+
+
+@base.block_catch_up.implement(CandidateRows)
+def _catch_up(blocks, i, now, drift, g, seen, v):
+    layout = blocks.layout
+    for e in range(layout.rows.indptr[layout.starts[i]], layout.rows.indptr[layout.starts[i + 1]]):
+        j = layout.rows.indices[e]
+        v[j] -= g[j] * (drift[now] - drift[seen[j]])
+        seen[j] = now
