@@ -16,7 +16,7 @@ from fenchel.cli.kinds import kind_of, reading_for
     "probabilities",
     is_flag=True,
     help="Add the probability of each class behind the label, tabs between, in the order `inspect` shows; "
-    "with a tagger that of the label alone.",
+    "with `crf` that of the label alone.",
 )
 @click.option(
     "--nbest",
@@ -31,9 +31,10 @@ def predict(model, data, probabilities, **settings):
     DATA is of the format MODEL was trained on. Its labels are ignored, but must be there: 0 will do. Where
     each event has candidates of its own (tadm, megam --explicit), a label is their number, from 0.
 
-    A tagger prints the lines of a column file with its label behind each. The file has as many columns as
-    that of training, the last being ignored, or one fewer: no label. Of a CRFsuite file it prints labels
-    alone. From standard input (-) each sentence is answered as soon as its blank line is there.
+    A tagger (`crf`, `tagger`) prints the lines of a column file with its label behind each. The file has as
+    many columns as that of training, the last being ignored, or one fewer: no label; for `tagger` the first
+    is enough. Of a CRFsuite file it prints labels alone. From standard input (-) each sentence is answered as
+    soon as its blank line is there.
 
     \b
     Example:
