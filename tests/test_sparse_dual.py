@@ -11,7 +11,7 @@ from fenchel.choosing import plan
 from fenchel.loop import solve
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.solvers import EG
-from fenchel.solvers.eg import proximal
+from fenchel.solvers.eg import proximal, sentences
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 10)) * (RNG.uniform(size=(60, 10)) < 0.5)
@@ -127,11 +127,12 @@ def test_mixed_entropies_are_those_of_the_mixture():
 
 
 def test_an_attribute_too_rare_for_its_price_has_no_weight_from_the_start():
-    problem = chain(c1=1.5, c2=0.1)
+    problem = chain(c1=5.5, c2=0.1)
     counts = np.bincount(TOKENS.indices, minlength=50)
-    result = solve(problem, "eg-gap", tol=1e-6)
-    W = result.w[: 50 * 4].reshape(50, 4)
-    assert (counts <= 1).any() and not W[counts <= 1].any() and W.any()
+    W = solve(problem, "eg-gap", tol=1e-6).w[: 50 * 4].reshape(50, 4)
+    assert (counts <= 5).any() and not W[counts <= 5].any()
+    columns = sentences.arrange(problem, problem.lam)[1].columns
+    assert set(columns.tolist()) == set(np.flatnonzero(counts > 5).tolist())
 
 
 def test_auto_takes_the_dual_where_there_is_one():

@@ -54,7 +54,7 @@ class NamedAttributes:
         return self._encode(X, False, 1)
 
     def _encode(self, X, grow, min_count):
-        tokens, lengths = [], []
+        X, lengths = list(X), []
         for number, sequence in enumerate(X):
             if isinstance(sequence, str | dict) or not hasattr(sequence, "__len__"):
                 kind = type(sequence).__name__
@@ -62,18 +62,18 @@ class NamedAttributes:
                     f"sequence {number} is a {kind}, expected a list with the attributes of each token"
                 )
             lengths.append(len(sequence))
-            tokens.append(self._of(sequence))
-        rows, self.vocabulary = self._rows(tokens, lengths, grow, min_count)
+        rows, self.vocabulary = self._rows(X, lengths, grow, min_count)
         return Sequences(rows, _no_edges(rows), _starts(lengths))
 
-    def _of(self, sequence):
+    def _tokens(self, X):
+        """One by one: all at once, garbage collection would look through them again and again."""
         if self.function is None:
-            return sequence
-        return [self.function(sequence, t) for t in range(len(sequence))]
+            return chain.from_iterable(X)
+        return (self.function(sequence, t) for sequence in X for t in range(len(sequence)))
 
-    def _rows(self, tokens, lengths, grow, min_count):
+    def _rows(self, X, lengths, grow, min_count):
         try:
-            return encode(chain.from_iterable(tokens), self.vocabulary, grow, min_count)
+            return encode(self._tokens(X), self.vocabulary, grow, min_count)
         except (TypeError, ValueError) as error:
             raise type(error)(_place(str(error), lengths)) from None
 
