@@ -1,12 +1,14 @@
 """Saving and loading: the same model comes back, and nothing bad does."""
 
+import json
+
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 import fenchel
 from fenchel import LinearSVC, LogisticRegression, MaxEnt, solvers
-from fenchel.io.models import ModelError
+from fenchel.io.models import ModelError, read_model, write_model
 
 
 @pytest.fixture
@@ -155,3 +157,43 @@ def test_a_wrong_header_is_a_clear_error(tmp_path, header, message):
     save_file({"coef": np.zeros((1, 2))}, tmp_path / "m", metadata=header)
     with pytest.raises(ModelError, match=message):
         fenchel.load(tmp_path / "m")
+
+
+# ---- models of mostly zeros
+
+
+SPARSE = np.zeros((3, 50))
+SPARSE[[0, 2, 2], [7, 0, 49]] = 1.5, -2.0, 1e-300
+
+
+def test_an_array_of_mostly_zeros_takes_the_room_of_the_others(tmp_path):
+    write_model(
+        tmp_path / "m", "LinearSVC", {}, {}, {"coef": SPARSE, "full": np.ones(4), "none": np.zeros(0)}
+    )
+    assert (tmp_path / "m").stat().st_size < 1200
+    *_, arrays = read_model(tmp_path / "m")
+    np.testing.assert_array_equal(arrays["coef"], SPARSE)
+    np.testing.assert_array_equal(arrays["full"], np.ones(4))
+    assert sorted(arrays) == ["coef", "full", "none"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "shape", "said"),
+    [
+        ({"coef.positions": np.array([7, 100, 150])}, [3, 50], "do not increase from 0 to 150"),
+        ({"coef.positions": np.array([7, 7, 9])}, [3, 50], "do not increase"),
+        ({"coef.positions": np.array([-1, 7, 9])}, [3, 50], "do not increase"),
+        ({"coef.positions": np.array([7, 100])}, [3, 50], "go together"),
+        ({"coef.values": np.ones((3, 1))}, [3, 50], "go together"),
+        ({}, [10**15], "needs .* GiB"),
+        ({}, [-3, -50], "the shape of coef"),
+        ({}, [3, "x"], "the shape of coef"),
+        ({}, 7, "damaged"),
+    ],
+)
+def test_wrong_positions_are_refused(tmp_path, changed, shape, said):
+    arrays = {"coef.positions": np.array([7, 100, 149]), "coef.values": np.array([1.0, 2.0, 3.0])} | changed
+    header = {"format_version": "2", "class": "LinearSVC", "settings": "{}", "facts": "{}"}
+    save_file(arrays, tmp_path / "m", metadata=header | {"sparse": json.dumps({"coef": shape})})
+    with pytest.raises(ModelError, match=said):
+        read_model(tmp_path / "m")

@@ -1,8 +1,10 @@
 """The model file: safetensors arrays with a JSON header. Reading one executes nothing.
 
 Header fields (all strings, as the format wants): format_version, class, settings, facts, versions; the last
-three are JSON. A file is written under a temporary name and renamed, so that a full disk or an interrupt
-never leaves half a model in the place of a whole one.
+three are JSON. An array that is mostly zeros is stored as the positions and values of the others,
+name.positions and name.values, and its shape in the field `sparse`, JSON too; the format is then 2.
+A file is written under a temporary name and renamed, so that a full disk or an interrupt never leaves half a
+model in the place of a whole one.
 """
 
 import json
@@ -11,16 +13,18 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from importlib.metadata import version
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from fenchel import __version__
+from fenchel._memory import require_memory
 from fenchel.errors import DataError
 from fenchel.io._json import parse_json
 from fenchel.io.files import gunzipped, open_output
 
-FORMAT_VERSION = 1
+PLAIN, SPARSE = "1", "2"  # formats: without and with the field `sparse`
 
 
 class ModelError(DataError):
@@ -35,13 +39,16 @@ def write_model(path, kind: str, settings: dict, facts: dict, arrays: dict[str, 
     """Write a model: its class name, constructor settings, other facts and arrays."""
     from safetensors.numpy import save
 
+    arrays, shapes = _without_zeros(arrays)
     header = {
-        "format_version": str(FORMAT_VERSION),
+        "format_version": SPARSE if shapes else PLAIN,
         "class": kind,
         "settings": json.dumps(settings),
         "facts": json.dumps(facts),
         "versions": json.dumps(library_versions()),
     }
+    if shapes:
+        header["sparse"] = json.dumps(shapes)
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=header)
     with open_output(path) as stream:
         stream.write(content)
@@ -67,9 +74,43 @@ def read_model(path) -> tuple[str, dict, dict, dict[str, np.ndarray]]:
         raise ModelError(path, f"not a fenchel model, or a damaged one ({error})") from None
     _check_header(path, header)
     try:
+        arrays = _with_zeros(arrays, parse_json(header.get("sparse", "{}")))
         return header["class"], parse_json(header["settings"]), parse_json(header["facts"]), arrays
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, MemoryError) as error:
         raise ModelError(path, f"the header of the model file is damaged ({error})") from None
+
+
+def _without_zeros(arrays) -> tuple[dict, dict]:
+    """The arrays, those that are smaller so by their non-zeros; and the shapes of these."""
+    out, shapes = {}, {}
+    for name, array in arrays.items():
+        array = np.asarray(array)
+        if array.dtype != np.float64 or 2 * np.count_nonzero(array) >= array.size:
+            out[name] = array
+            continue
+        positions = np.flatnonzero(array)
+        out[f"{name}.positions"], out[f"{name}.values"] = positions, array.ravel()[positions]
+        shapes[name] = list(array.shape)
+    return out, shapes
+
+
+def _with_zeros(arrays, shapes) -> dict:
+    """The inverse of `_without_zeros`; ValueError where positions are not those of such an array."""
+    for name, shape in shapes.items():
+        positions, values = arrays.pop(f"{name}.positions"), arrays.pop(f"{name}.values")
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError(f"the shape of {name} is {shape!r}")
+        size = prod(shape)
+        require_memory(8 * size, f"the array {name} of {size} numbers", "the file claims too many")
+        whole = positions.ndim == values.ndim == 1 and positions.size == values.size
+        if not whole or positions.dtype != np.int64 or values.dtype != np.float64:
+            raise ValueError(f"{name} has no positions and values that go together")
+        if positions.size and (positions[0] < 0 or positions[-1] >= size or (np.diff(positions) <= 0).any()):
+            raise ValueError(f"the positions of {name} do not increase from 0 to {size}")
+        arrays[name] = np.zeros(size)
+        arrays[name][positions] = values
+        arrays[name] = arrays[name].reshape(shape)
+    return arrays
 
 
 @contextmanager
@@ -90,8 +131,8 @@ def _check_header(path, header):
     found = header.get("format_version")
     if found is None or "class" not in header:
         raise ModelError(path, "a safetensors file, but not a fenchel model")
-    if found != str(FORMAT_VERSION):
-        message = f"model format {found[:20]}, but this fenchel reads format {FORMAT_VERSION}"
+    if found not in (PLAIN, SPARSE):
+        message = f"model format {found[:20]}, but this fenchel reads formats {PLAIN} and {SPARSE}"
         raise ModelError(path, f"{message}; use the fenchel that wrote it, or a newer one")
 
 
