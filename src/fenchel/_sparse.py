@@ -149,6 +149,11 @@ def as_csr(rows: Rows | Table) -> sp.csr_matrix:
     return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
 
 
+def as_matrix(rows: Rows | Table) -> sp.csr_matrix | np.ndarray:
+    """The matrix that `as_features` makes these rows of, sharing the numbers."""
+    return rows.matrix if isinstance(rows, Table) else as_csr(rows)
+
+
 def transpose(rows: Rows | Table) -> Rows:
     """The columns as rows: entry lists of each feature, for the methods that update one feature at a time."""
     return as_rows(as_csr(rows).tocsc().T)
