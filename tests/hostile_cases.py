@@ -282,14 +282,16 @@ CASES = [
     Case("evaluate maxent", OPENNLP, command("evaluate", "MODEL maxent", FILE), share=4),
     Case("predict crf", PAIRED, command("predict", "MODEL crf", FILE), share=4),
     Case("evaluate crf", PAIRED, command("evaluate", "MODEL crf", FILE), share=4),
+    Case("predict tagger", PAIRED, command("predict", "MODEL tagger", FILE), share=4),
+    Case("evaluate tagger", PAIRED, command("evaluate", "MODEL tagger", FILE), share=4),
     Case("predict crf items", ITEMS, command("predict", "MODEL crf named", FILE), share=4),
     *(
         Case(f"inspect {name}", make, command("inspect", FILE), damage=damaged_model, share=4)
         for name, (make, _) in MODELS.items()
-        if name != "tagger"
     ),
     Case("train lr", LABELLED, command("train", "lr", FILE, *BRIEF), share=20),
     Case("train maxent", OPENNLP, command("train", "maxent", FILE, "--format", "opennlp", *BRIEF), share=20),
+    Case("train tagger", PAIRED, command("train", "tagger", FILE, *BRIEF), share=20),
     Case("train crf", PAIRED, command("train", "crf", FILE, *BRIEF), share=20),
     Case("train crf items", ITEMS, command("train", "crf", FILE, *BRIEF), share=20),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands import run
 from fenchel.errors import DataError
-from hostile_models import chain_samples, events_samples, flat_samples
+from hostile_models import chain_samples, events_samples, flat_samples, tagger_samples
 
 FILE, OUTPUT = "FILE", "OUTPUT"
 MODELS = {
@@ -16,6 +16,7 @@ MODELS = {
     "MODEL maxent": (events_samples, 0),
     "MODEL crf": (chain_samples, 2),
     "MODEL crf named": (chain_samples, 0),
+    "MODEL tagger": (tagger_samples, 0),
 }
 
 

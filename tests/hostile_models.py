@@ -76,7 +76,7 @@ def _inspect(model):
     from fenchel.cli.kinds import kind_of
 
     kind = kind_of(model)
-    kind.inspect(model, kind.TOP)
+    kind.inspect(model, kind.top)
 
 
 # ---- events
@@ -85,7 +85,7 @@ def _inspect(model):
 def events_samples():
     crossed = encode_events(EVENTS, ["a", "b", "a"])
     model = MaxEnt(sigma2=2.5).set_weights(crossed, _weights(2 * len(crossed.vocabulary)))
-    model._read_as = {"format": "opennlp", "real_values": True}
+    model.read_as = {"format": "opennlp", "real_values": True}
     mixed = encode_events(EVENTS, [1, "one", 2.5])
     other = MaxEnt(loss="hinge").set_weights(mixed, _weights(3 * len(mixed.vocabulary)))
     joint = encode_joint(CANDIDATES, ["a", 0])
@@ -149,10 +149,8 @@ def tagger_samples():
     taggers = []
     for settings in ({"rare": 2}, {"rare": 1, "beam": 2, "tag_dictionary": False}):
         model = MaxEntTagger(**settings)
-        _, features, classes, dictionary = model._prepare(SENTENCES, TAGS)
-        model.features_, model.classes_, model._dictionary = features, classes, dictionary
-        model.coef_ = _weights((classes.size, features.size))
-        taggers.append(model)
+        data = model.encode_training(SENTENCES, TAGS)
+        taggers.append(model.set_weights(data, _weights(data.classes.size * data.features.size)))
     return saved(*taggers)
 
 
@@ -161,6 +159,7 @@ def use_tagger(model):
     assert [len(tags) for tags in found] == [3, 4, 2]
     assert {tag for tags in found for tag in tags} <= set(model.classes_.tolist())
     model.top_features(3)
+    _inspect(model)
 
 
 MODELS = {

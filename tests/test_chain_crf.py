@@ -175,6 +175,19 @@ def test_several_best_stop_where_there_are_no_more(model):
         model.predict_nbest([[["dog"]]], 0)
 
 
+def test_a_part_of_the_tokens_has_its_own_labels_only():
+    X, y = Tokens.from_sentences([[("a", "X"), ("b", "Y")], [("a", "X"), ("a", "X")]]).without_last()
+    assert ChainCRF(template="pos").fit(X[1:], y[1:]).classes_.tolist() == ["X"]
+    assert ChainCRF(template="pos").fit(X[:1], y[:1]).predict(X[:1]) == [["X", "Y"]]
+
+
+def test_score_takes_the_tokens_that_fit_takes(data):
+    X, y = (Tokens.from_sentences(sentences) for sentences in data)
+    model = ChainCRF(template="pos").fit(X, y)
+    assert model.score(X, y) == model.score(X, data[1]) > 0.5
+    assert model.score(X, y) == model.score(model.encode(X), y)
+
+
 def test_score_is_the_fraction_of_tokens(model, data):
     X, y = as_names(data[0]), data[1]
     right = [
@@ -332,7 +345,7 @@ def test_a_warm_start_keeps_attributes_and_labels_by_name(data):
     weight = dict(zip(model.attribute_names_, model.coef_[0], strict=True))["the"]
     assert weight > 0.0
     other = model.encode_training([[["new"], ["the"]]], [["Z", "D"]])  # attributes, labels in other places
-    W = model._start(other).w[:4].reshape(2, 2)
+    W = model._start(None, other).w[:4].reshape(2, 2)
     found = dict(zip(other.source.names(), W[:, other.classes.tolist().index("D")], strict=True))
     assert found == {"new": 0.0, "the": pytest.approx(weight)}
 
@@ -345,7 +358,7 @@ def test_settings_changed_for_the_next_fit_leave_the_model_alone(data):
     assert model.predict(X) == predicted
     assert not model.transitions_.any()
     K = model.classes_.size
-    start = model._start(model.encode_training(X, y)).w
+    start = model._start(None, model.encode_training(X, y)).w
     np.testing.assert_array_equal(start[: weights.size].reshape(-1, K).T, weights)
     assert start.size == weights.size + 3 * K + K * K and not start[weights.size :].any()
 

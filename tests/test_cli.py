@@ -10,6 +10,7 @@ import pytest
 import fenchel
 from commands import run
 from fenchel.cli import COMMANDS, cli, kinds
+from fenchel.cli.failures import Failure
 from fenchel.cli.output import label_text
 from fenchel.cli.progress import fraction_done
 from fenchel.solvers import SOLVERS
@@ -27,6 +28,11 @@ def test_help_has_an_example_and_explains_each_option(arguments):
     for name in arguments:
         command = command.get_command(None, name)
     assert all(option.help for option in command.params if option.param_type_name == "option")
+
+
+def test_a_class_without_a_kind_is_for_python():
+    with pytest.raises(Failure, match="a dict model is for use in Python only"):
+        kinds.kind_of({})
 
 
 def test_help_imports_nothing_heavy():

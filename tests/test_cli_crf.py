@@ -292,8 +292,6 @@ def test_other_models_are_told_apart(folder):
     assert "--nbest has no meaning for a LogisticRegression model" in misused(
         "predict", "lr", "two.svm", "--nbest", "2"
     )
-    fenchel.MaxEntTagger(rare=1).fit([["a", "b"]], [["X", "Y"]]).save("tagger")
-    assert "a MaxEntTagger model is for use in Python only" in fails("predict", "tagger", "test.txt")
     fenchel.ChainCRF().fit([np.eye(2)], [["X", "Y"]]).save("numbers")
     assert "use it there, by fenchel.load" in fails("predict", "numbers", "test.txt")
     assert run("inspect", "numbers").exit_code == 0

@@ -70,6 +70,34 @@ def test_a_room_imports_only_rooms_to_its_left(path):
     assert not wrong, f"{room} imports {', '.join(sorted(wrong))}"
 
 
+def reads_of_private_names(path):
+    """(line, name) wherever a file asks something else than `self` for a name with an underscore before."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            owner, name = ast.unparse(node.value), node.attr
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr", "hasattr"):
+            owner, name = ast.unparse(node.args[0]), getattr(node.args[1], "value", None)
+        else:
+            continue
+        is_private = isinstance(name, str) and name.startswith("_") and not name.startswith("__")
+        if is_private and owner not in ("self", "cls"):
+            yield node.lineno, name
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if room_of(path) in ("cli", "compat")], ids=lambda path: path.stem
+)
+def test_what_is_built_upon_the_estimators_uses_their_public_names(path):
+    found = [f"{path.name}:{line}: {name}" for line, name in reads_of_private_names(path)]
+    assert not found, found
+
+
+def test_a_private_name_would_be_found(tmp_path):
+    file = tmp_path / "some.py"
+    file.write_text("model._keep(w)\nself._fit()\ngetattr(model, '_watch')\nmodel.__class__\n")
+    assert sorted(reads_of_private_names(file)) == [(1, "_keep"), (3, "_watch")]
+
+
 def modules_after(program):
     """The top-level modules loaded by a program in a fresh interpreter."""
     program += "\nimport json, sys\nprint(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"

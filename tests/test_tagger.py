@@ -104,7 +104,7 @@ def test_attributes_are_those_of_the_reference(data, rare, min_count):
 
 def test_attributes_of_new_text_are_the_known_ones(data, model):
     X, y = [["The", "unheard-of", "walk", "x"], [], ["dog"]], [["DT", "NN", "VB", "NN"], [], ["NN"]]
-    known, frequent = set(model._names()), frequent_words(data[0], 3)
+    known, frequent = set(model.attribute_names_), frequent_words(data[0], 3)
     expected = [attributes(x, of, t, frequent) for x, of in zip(X, y, strict=True) for t in range(len(x))]
     assert rows_of(model.features_, X, y)[0] == [names & known for names in expected]
 
@@ -114,7 +114,7 @@ def test_attributes_of_new_text_are_the_known_ones(data, model):
 
 def enumerate_all(model, words, frequent, dictionary=None):
     """(log-probability, tags) of all tag sequences, the best first, as a product of local probabilities."""
-    tags, names = model.classes_.tolist(), model._names()
+    tags, names = model.classes_.tolist(), model.attribute_names_
     place = {name: j for j, name in enumerate(names)}
     found = []
     for sequence in product(tags, repeat=len(words)):
@@ -153,7 +153,7 @@ def test_a_wide_beam_is_exhaustive(data, model, tag_dictionary):
 def test_a_beam_of_one_takes_the_best_tag_of_each_word(data, model):
     greedy = clone(model).set_params(beam=1, tag_dictionary=False).fit(*data)
     frequent, tags = frequent_words(data[0], 3), greedy.classes_.tolist()
-    place = {name: j for j, name in enumerate(greedy._names())}
+    place = {name: j for j, name in enumerate(greedy.attribute_names_)}
     for words in data[0][:10]:
         chosen = []
         for t in range(len(words)):
@@ -253,14 +253,14 @@ def test_an_explanation_adds_up(model):
     tags = model.predict([["The", "unheard", "walk"]])[0]
     names = {name for name, _ in explained.contributions["NN"]}
     expected = attributes(["The", "unheard", "walk"], tags, 2, frequent)
-    assert names == expected & set(model._names()) and explained.unknown == ["unheard"]
+    assert names == expected & set(model.attribute_names_) and explained.unknown == ["unheard"]
     assert "word=walk" in str(explained)
 
 
 def test_the_heaviest_features(model):
     top = model.top_features(3, label="DT")
     assert len(top) == 3 and top[0].label == "DT" and abs(top[0].weight) >= abs(top[2].weight)
-    place = model._names().index(top[0].feature)
+    place = model.attribute_names_.index(top[0].feature)
     assert top[0].weight == model.coef_[0, place]
     with pytest.raises(ValueError, match="tag 'XX' is unknown"):
         model.top_features(label="XX")

@@ -35,6 +35,12 @@ def sigmoid_pair(s):
     return e / (1.0 + e), 1.0 / (1.0 + e)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def soft(v, threshold):
+    """sign(v) max(|v| − threshold, 0); v itself where the threshold is 0."""
+    return v - min(max(v, -threshold), threshold)
+
+
 @njit(cache=True, fastmath=False)
 def ordered(a, b, c):
     """(a − b) + c in this order, also where the caller may reorder its sums."""

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from fenchel._cache import helper, njit
 from fenchel._dispatch import kernel_by_type
-from fenchel._math import REORDER
+from fenchel._math import REORDER, soft
 
 DENSE = 0.4  # share of non-zeros from which on a dense matrix stays one
 SMALL = 20_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
@@ -273,6 +273,15 @@ def row_dot(rows, i, w):
     total = 0.0
     for e in range(row_begin(rows, i), row_end(rows, i)):
         total += rows.data[e] * w[column(rows, i, e)]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
+def soft_dot(rows, i, v, threshold):
+    """x_i · soft(v, threshold)."""
+    total = 0.0
+    for e in range(row_begin(rows, i), row_end(rows, i)):
+        total += rows.data[e] * soft(v[column(rows, i, e)], threshold)
     return total
 
 

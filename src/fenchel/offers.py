@@ -6,6 +6,7 @@ matrix         ∇²P itself                              surrogates   the matri
 columns        the features weight by weight           blocks       the kernels of structures/base
 outcomes       outputs few enough to list              vertices     outputs worth a plane each
 entropy        H out of marginals                      dual         there is one: a regulariser
+l2             no L1 term: weights move where gradients point
 """
 
 from fenchel.structures.base import Structure
@@ -16,9 +17,9 @@ from fenchel.structures.joint import Joint
 
 STRUCTURES = (Binary, Crossed, Joint, Chain)
 
-WITH_LOG = frozenset({"log", "descent", "gradient", "blocks"})
-WITH_HINGE = frozenset({"hinge", "blocks", "entropy"})  # the dual is linear: no entropy is asked for
-WITH_L1 = frozenset({"log", "hinge", "descent"})
+WITH_LOG = frozenset({"log", "descent", "gradient", "blocks", "l2"})
+WITH_HINGE = frozenset({"hinge", "blocks", "entropy", "l2"})  # the dual is linear: no entropy is asked for
+WITH_L1 = frozenset({"log", "descent", "blocks", "outcomes", "entropy"})  # weights through soft(u, λ₁)/λ
 
 
 def offered(structure: Structure | type[Structure], loss) -> frozenset:

@@ -90,6 +90,12 @@ class Certified:
         model = self.design.split(v) if self.free else (v, 0.0)
         return certified(*model, primal, gap, rounding, price + off)
 
+    def bounded_point(self, w, value, dual, moved) -> Point:
+        """The certificate at w, where Σ m_i loss_i = value, with a bound of another point; no offset is free."""
+        primal = value + self.regularizer.value(w)
+        rounding, _ = self._doubts(w, 0.0, primal, max(primal - dual, 0.0), moved, 0.0)
+        return certified(w, 0.0, primal, primal - dual, rounding, 0.0)
+
     def bare_point(self, w) -> Point:
         """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)

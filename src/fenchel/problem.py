@@ -90,7 +90,7 @@ class Problem(Certified, Curved):
         """What solvers may ask for, see `offers.py`."""
         own = offered(self.structure, self.loss)
         if self.l1 > 0.0:
-            return own & WITH_L1
+            own = frozenset() if self.loss.hinge else own & WITH_L1
         return own | {"dual"} if self.lam > 0.0 else own
 
     def __str__(self) -> str:
@@ -130,6 +130,11 @@ class Problem(Certified, Curved):
     def blocks(self):
         """The named tuple of arrays that the block kernels take."""
         return self.structure.blocks(self.examples, self.design, self.lam)
+
+    @property
+    def dual_blocks(self):
+        """The same for solvers of the dual, which hold v = u/λ: weights are read as soft(v, λ₁/λ)."""
+        return self.blocks._replace(threshold=self.regularizer.threshold) if self.l1 > 0.0 else self.blocks
 
     @cached_property
     def columns(self) -> Columns:
@@ -314,12 +319,21 @@ class Problem(Certified, Curved):
         """Σ m_i A_iᵀ(y_i − μ_i), (dim,): one pass."""
         return self._pulled(lambda start, stop, v: passes.add_residuals(self.blocks, start, stop, mu, v))[0]
 
+    def read(self, v) -> np.ndarray:
+        """(dim,) the weights that a dual solver's v stands for."""
+        if self.l1 == 0.0:
+            return v
+        return np.concatenate([self.regularizer.read(v[: self.penalised]), v[self.penalised :]])
+
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), the penalised weights: one pass."""
         return self.regularizer.weights(self._residuals(mu)[: self.penalised])
 
     def proximal_weights(self, mu, centre=0.0) -> np.ndarray:
-        """(dim,) w(μ) and the β of the proximal dual, β₀ + σ/λ Σ m_i (y_i − μ_i): one pass. L2 only."""
+        """(dim,) v = u/λ, which is w(μ) unless there is an L1 term, and the β of the proximal dual,
+
+        β₀ + σ/λ Σ m_i (y_i − μ_i): one pass.
+        """
         v = self._residuals(mu) / self.lam
         v[self.penalised :] += centre
         return v

@@ -18,6 +18,11 @@ class L2:
 
     lam: float
     l1: ClassVar[float] = 0.0
+    threshold: ClassVar[float] = 0.0
+
+    def read(self, v: np.ndarray) -> np.ndarray:
+        """The w that attains the conjugate at u = λ v; v itself."""
+        return v
 
     def value(self, w: np.ndarray) -> float:
         return 0.5 * self.lam * sum_of_squares(w)
@@ -56,6 +61,15 @@ class ElasticNet:
 
     lam: float
     l1: float
+
+    @property
+    def threshold(self) -> float:
+        """λ₁/λ, where v = u/λ begins to count: w = soft(v, λ₁/λ)."""
+        return self.l1 / self.lam
+
+    def read(self, v: np.ndarray) -> np.ndarray:
+        """The w that attains the conjugate at u = λ v."""
+        return v - np.clip(v, -self.threshold, self.threshold)
 
     def value(self, w: np.ndarray) -> float:
         return _value(w, self.lam, self.l1)

@@ -1,9 +1,8 @@
 """The command line: verbs over files. Results go to stdout, all else to stderr.
 
 Exit codes: 0 done; 1 not converged, interrupted, or failed while running; 2 wrong usage or wrong input.
-A verb is a file here and a line in COMMANDS. A kind of model (`lr`, `maxent`, `crf`) is a file here, a line
-in `kinds.KINDS` and the class names of its models in `kinds.CLASSES`. All of them import what is heavy inside
-functions: `--help` must not wait for Numba.
+A verb is a file here and a line in COMMANDS. A kind of model (`lr`, `crf`) is a file in `kinds` and
+a line in `kinds.KINDS`. All of them import what is heavy inside functions: `--help` must not wait for Numba.
 """
 
 import click

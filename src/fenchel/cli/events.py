@@ -1,13 +1,12 @@
 """Event files for the command line: which options go with which format, and files as encoded events."""
 
-import time
 from dataclasses import replace
 from itertools import count as numbers
 
 import click
 
 from fenchel.cli.failures import Failure
-from fenchel.cli.output import count, say, source
+from fenchel.cli.output import count
 
 # format: the options it knows; `section` is not kept with a model
 FORMATS = {"opennlp": {"real_values"}, "megam": {"explicit", "values", "section"}, "tadm": set()}
@@ -27,7 +26,7 @@ def reading_of(given: dict) -> dict:
 
 def reading_like(model, given: dict) -> dict:
     """The same for a model: as its training data were read, unless another format is given."""
-    known = {} if "format" in given else dict(model._read_as)
+    known = {} if "format" in given else dict(model.read_as)
     if not known and "format" not in given:
         raise Failure("the model does not say in which format its events were; give --format")
     options = set().union(*FORMATS.values()) | {"format"}
@@ -46,20 +45,19 @@ def is_joint(reading: dict) -> bool:
     return reading["format"] == "tadm" or reading.get("explicit", False)
 
 
-def read(path, reading: dict, vocabulary=None, min_count: int = 1, quiet: bool = True):
+def read(path, reading: dict, vocabulary=None, min_count: int = 1):
     """The events of a file, encoded as they are read: their text is never held whole."""
     from fenchel.estimators.encoded import encode_events, encode_joint
 
-    started, y, weight = time.perf_counter(), [], []
+    y, weight = [], []
     encode = encode_joint if is_joint(reading) else encode_events
     events = _features(path, reading, y, weight)
     data = encode(events, vocabulary=vocabulary, min_count=min_count)
-    data, seconds = replace(data, y=y, weight=_weights(weight)), time.perf_counter() - started
-    say(f"{source(path)}: {_sizes(data)}, read in {seconds:.2g} s", quiet)
-    return data
+    return replace(data, y=y, weight=_weights(weight))
 
 
-def _sizes(data):
+def sizes(data) -> str:
+    """How many events, labels or candidates, features and non-zeros."""
     inside = f"{data.rows.shape[0]:,} candidates" if data.joint else count(data.classes.size, "label")
     features = f"{count(data.rows.n_columns, 'feature')}, {count(data.rows.nnz, 'non-zero')}"
     return f"{count(data.n, 'event')}, {inside}, {features}"

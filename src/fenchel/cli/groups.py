@@ -1,12 +1,14 @@
 """Groups of commands that are imported when they are called, and the place where errors become sentences."""
 
 import sys
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from fenchel.cli.failures import as_failure
+from fenchel.cli.kinds import KINDS, Kind, load_kind
 
 
 def _remember_debug(context, _parameter, value):
@@ -39,15 +41,36 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}, did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
+    def load(self, name: str) -> click.Command:
+        """The command of that name, imported now."""
+        module, _, attribute = self.targets[name].partition(":")
+        return getattr(import_module(module), attribute)
+
     def get_command(self, ctx, cmd_name):
         if cmd_name not in self.targets:
             return None
-        module, _, attribute = self.targets[cmd_name].partition(":")
-        command = getattr(import_module(module), attribute)
+        command = self.load(cmd_name)
         # Everybody types --debug at the end of the line that has just failed.
         if all(parameter.name != "debug" for parameter in command.params):
             debug_option(command)
         return command
+
+
+class KindGroup(LazyGroup):
+    """A verb with a command for each kind, which `make` makes of the kind."""
+
+    def __init__(self, *args, make: Callable[[Kind], click.Command], **settings):
+        super().__init__(*args, targets=KINDS, subcommand_metavar="KIND ...", **settings)
+        self.make = make
+
+    def load(self, name: str) -> click.Command:
+        return self.make(load_kind(name))
+
+
+def kind_help(kind: Kind, verb: str, before: str, after: str) -> str:
+    """Help of a verb for a kind: paragraphs, then the kind's examples, then more paragraphs."""
+    calls = "\n".join(f"  fenchel {verb} {kind.name} {call}" for call in getattr(kind.calls, verb))
+    return f"{before}\n\n\b\nExample:\n{calls}\n\n{after}"
 
 
 class Root(LazyGroup):

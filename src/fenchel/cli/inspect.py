@@ -29,7 +29,7 @@ def inspect(model, top):
 
     fitted = load(model)
     kind = kind_of(fitted)
-    facts, *tables = kind.inspect(fitted, kind.TOP if top is None else top)
+    facts, tables = kind.inspect(fitted, kind.top if top is None else top)
     print_facts(
         {
             "class": type(fitted).__name__,

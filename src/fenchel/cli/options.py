@@ -40,6 +40,29 @@ class SolverNames(click.ParamType):
 POSITIVE = click.FloatRange(min=0.0, min_open=True)
 NOT_NEGATIVE = click.FloatRange(min=0.0)
 
+
+def count(name: str, default: int | None, help: str, **more):
+    """An option that is a whole number, at least 1."""
+    number = {"type": click.IntRange(min=1), "default": default, "metavar": "N"}
+    return click.option(name, help=help, **number, **more)
+
+
+def flag(name: str, help: str):
+    """An option that is there or not."""
+    return click.option(name, is_flag=True, help=help)
+
+
+def together(*options):
+    """One decorator out of several options, listed in this order by --help."""
+
+    def decorate(command):
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 solver = click.option(
     "--solver",
     type=SolverName(),
@@ -62,13 +85,7 @@ tol = click.option(
     metavar="FLOAT",
     help="Stop when gap ≤ tol · objective; 0.001 is proven within 0.1 % of the optimum. No unit.",
 )
-max_passes = click.option(
-    "--max-passes",
-    type=click.IntRange(min=1),
-    default=1000,
-    metavar="N",
-    help="Stop after so many passes over the data.",
-)
+max_passes = count("--max-passes", 1000, "Stop after so many passes over the data.")
 max_seconds = click.option(
     "--max-seconds",
     type=NOT_NEGATIVE,
@@ -84,13 +101,11 @@ seed = click.option(
     metavar="N",
     help="Seed of the random order of examples or features.",
 )
-threads = click.option(
+threads = count(
     "--threads",
-    type=click.IntRange(min=1),
-    default=None,
+    None,
+    "Threads for passes over all examples. The result does not depend on it.",
     show_default="all cores, where it pays",
-    metavar="N",
-    help="Threads for passes over all examples. The result does not depend on it.",
 )
 loss = click.option(
     "--loss",
@@ -99,25 +114,13 @@ loss = click.option(
     help="log: logistic regression, maximum entropy. hinge: support vector machine.",
 )
 valid = click.option("--valid", metavar="FILE", help="Labelled data; the model's score on them is reported.")
-zero_based = click.option(
+zero_based = flag(
     "--zero-based",
-    is_flag=True,
-    help="libsvm: the file counts features from 0, not from 1. Say it alike for training and prediction.",
+    "libsvm: the file counts features from 0, not from 1. Say it alike for training and prediction.",
 )
 quiet = click.option(
     "-q", "--quiet", is_flag=True, help="Only warnings and errors on stderr: no sizes, bar or certificate."
 )
-
-
-def together(*options):
-    """One decorator out of several options, listed in this order by --help."""
-
-    def decorate(command):
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 # What every run of a solver takes, in the order of `--help`.
@@ -125,30 +128,44 @@ limits = (tol, max_passes, max_seconds, seed, threads)
 solving = (constant, *limits)
 
 
+# ---- other names of the constant -C
+
+# name: what it is, and what it may be
+OTHER_CONSTANTS = {
+    "sigma2": ("the variance of the prior, as in mean loss + ‖w‖²/(2·sigma2)", POSITIVE),
+    "c2": ("CRFsuite's constant, as in Σ loss + c2 ‖w‖²; it is 1/(2C)", NOT_NEGATIVE),
+}
+
+
+def other_constant(name: str | None):
+    """--sigma2 or --c2, for a kind that has it."""
+    if name is None:
+        return together()
+    about, type = OTHER_CONSTANTS[name]
+    help = f"Instead of -C: {about}."
+    return click.option(f"--{name}", type=type, show_default="-C holds", metavar="FLOAT", help=help)
+
+
+def choice_of_constant(name: str | None):
+    """--constant of a path, for a kind that has another one than C."""
+    if name is None:
+        return together()
+    help = f"What goes from --from to --to: C, or {name}, {OTHER_CONSTANTS[name][0]}."
+    return click.option("--constant", type=click.Choice(["C", name]), default="C", help=help)
+
+
 # ---- event files
 
 
 def event_format(**settings):
     """--format, required where no model knows it."""
-    return click.option(
-        "--format",
-        type=click.Choice(["opennlp", "megam", "tadm"]),
-        **settings,
-    )
+    return click.option("--format", type=click.Choice(["opennlp", "megam", "tadm"]), **settings)
 
 
 event_marks = (
-    click.option(
-        "--explicit",
-        is_flag=True,
-        help="megam: each class has features of its own, after a # (megam's -explicit).",
-    ),
-    click.option("--values", is_flag=True, help="megam: a value follows each feature (megam's -fvals)."),
-    click.option(
-        "--real-values",
-        is_flag=True,
-        help="opennlp: name=1.5 is the feature name of value 1.5, not a feature of that name.",
-    ),
+    flag("--explicit", "megam: each class has features of its own, after a # (megam's -explicit)."),
+    flag("--values", "megam: a value follows each feature (megam's -fvals)."),
+    flag("--real-values", "opennlp: name=1.5 is the feature name of value 1.5, not a feature of that name."),
 )
 
 # What `predict` and `evaluate` take, for any kind of model.

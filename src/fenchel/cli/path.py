@@ -1,40 +1,30 @@
 """fenchel path: one problem for a whole sequence of constants, with validation scores."""
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import isfinite, isnan, nan
 
 import click
 
-from fenchel.cli import kinds, options
+from fenchel.cli import options
 from fenchel.cli.failures import FAILED, Failure, writing
-from fenchel.cli.groups import LazyGroup
+from fenchel.cli.groups import KindGroup, kind_help
+from fenchel.cli.kinds import Kind
 from fenchel.cli.output import Table, print_facts, print_table, say
 from fenchel.cli.progress import gap_bar
 from fenchel.cli.race import gap_text, solve_limits, warm_up
 from fenchel.cli.traces import draw, save_trace, trace_folder
 from fenchel.cli.train import REMEDIES, require_places
+from fenchel.cli.training import Training, read_held_out, read_training
 from fenchel.trace import Status
 
 PICTURE = "path.png"
 
+ABOUT = """Each model starts from the one before. Prints a table: passes, seconds, proven gap and, with
+--valid or --cv, the score of each constant (accuracy, or of spans F1); then the best. --max-passes and
+--max-seconds hold for each constant."""
 
-@click.group(
-    cls=LazyGroup,
-    targets=kinds.targets("path"),
-    subcommand_metavar="KIND ...",
-    short_help="Train for a sequence of constants and compare.",
-)
-def path():
-    """Train for a whole sequence of constants, from strong to weak regularisation.
-
-    \b
-    Example:
-      fenchel path lr train.svm --from 0.001 --to 100 --cv 5 -o best.fenchel
-
-    `fenchel path KIND --help` lists the options.
-    """
+AFTER = """Exit code 0: every model is proven within tol of its optimum. 1: some are not. 2: wrong usage or
+input."""
 
 
 def _finite(_context, _parameter, value):
@@ -62,19 +52,13 @@ path_options = options.together(
         metavar="FLOAT",
         help="The other end.",
     ),
-    click.option(
-        "--steps",
-        type=click.IntRange(min=1),
-        default=11,
-        metavar="N",
-        help="How many constants, each the same multiple of the one before.",
-    ),
+    options.count("--steps", 11, "How many constants, each the same multiple of the one before."),
     options.valid,
     click.option(
         "--cv",
         type=click.IntRange(min=2),
         metavar="K",
-        help="Instead: the mean accuracy of K folds, each left out of training in its turn.",
+        help="Instead: the mean score of K folds, each left out of training in its turn.",
     ),
     options.solver,
     *options.limits,
@@ -82,7 +66,7 @@ path_options = options.together(
         "-o",
         "--output",
         metavar="MODEL",
-        help="Write a model: of the highest accuracy or, without --valid or --cv, the last.",
+        help="Write a model: of the highest score or, without --valid or --cv, the last.",
     ),
     click.option(
         "--traces",
@@ -93,53 +77,69 @@ path_options = options.together(
 )
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a kind of model gives to `run_path`.
+def _command(kind: Kind) -> click.Command:
+    """fenchel path KIND."""
+    what = "constants, from strong to weak regularisation"
+    before = f"Train on {kind.file} for a whole sequence of {what}.\n\n{ABOUT}"
 
-    strata: (n,) a number for each example; folds have like shares of each. fold(train, test): the problem of
-    some examples, and validate(w, b) on others. fitted(fit): the estimator of one constant. measure: what
-    `validate` gives.
+    @click.command(kind.name, help=kind_help(kind, "path", before, AFTER), short_help=kind.summary)
+    @click.argument("data")
+    @path_options
+    @options.choice_of_constant(kind.other_constant)
+    @options.together(*kind.options)
+    def command(data, valid, cv, output, traces, quiet, constant="C", **settings):
+        if valid and cv:
+            raise click.UsageError("--valid and --cv are two ways to measure accuracy; give one of them.")
+        require_places(output, None, (data, valid, settings.get("template")))
+        trace_folder(traces, PICTURE)
+        options.require_one_stdin(data, valid)
+        training = read_training(kind, data, settings, quiet)
+        if cv and cv > training.examples.n:
+            raise Failure(f"--cv {cv} needs as many examples; there are {training.examples.n}")
+        held_out = read_held_out(training, valid, settings, quiet)
+        fits, scores = _fit_and_score(training, held_out, constant, cv, settings, quiet)
+        best = _show(training, constant, fits, scores)
+        if traces:
+            _write_traces(traces, constant, fits, settings)
+        if output:
+            _save(training.fitted(constant, fits[best]), output, quiet)
+        _finish(fits, cv and len(scores[0]) < cv, settings)
+
+    return command
+
+
+@click.group(cls=KindGroup, make=_command, short_help="Train for a sequence of constants and compare.")
+def path():
+    """Train for a whole sequence of constants, from strong to weak regularisation.
+
+    \b
+    Example:
+      fenchel path lr train.svm --from 0.001 --to 100 --cv 5 -o best.fenchel
+
+    `fenchel path KIND --help` lists the options.
     """
 
-    problem: object
-    small: object
-    strata: object
-    fold: Callable
-    fitted: Callable
-    validate: Callable | None = None
-    constant: str = "C"
-    measure: str = "accuracy"
 
-
-def require_path(output, traces, data, valid, cv) -> None:
-    """Refuse what cannot be, before anything is read."""
-    if valid and cv:
-        raise click.UsageError("--valid and --cv are two ways to measure accuracy; give one of them.")
-    require_places(output, None, (data, valid))
-    trace_folder(traces, PICTURE)
-
-
-def run_path(task: Task, settings, cv, output, traces, quiet) -> None:
-    """Fit every constant, score it, print the table, write what is asked for, set the exit code."""
-    if cv and cv > len(task.strata):
-        raise Failure(f"--cv {cv} needs as many examples; there are {len(task.strata)}")
-    warm_up(task.small, _solver(task.problem, settings))
-    fits = _fit_all(task.problem, task.validate, task.constant, settings, quiet, tell=True)
-    scores = [[fit.score] for fit in fits]
+def _fit_and_score(training: Training, held_out, constant, cv, settings, quiet):
+    """The fit of every constant, and for each the list of its scores, NaN where there is nothing to score."""
+    problem = training.problem()
+    warm_up(training.few().problem(), _solver(problem, settings))
+    validate = held_out and training.validation(held_out)
+    fits = _fit_all(problem, validate, constant, settings, quiet, tell=True)
     if cv and not _interrupted(fits):
-        scores = _cross_validate(task, cv, settings, quiet)
-    best = _best(scores)
-    print_table(_table(task, fits, scores))
-    if best is not None:
-        score = f"{task.measure} {_mean(scores[best]):.6g}"
-        click.echo()
-        print_facts({"best": f"{task.constant} = {fits[best].constant:g}, {score}"})
-    if traces:
-        _write_traces(traces, task.constant, fits, settings)
-    if output:
-        _save(task.fitted(fits[-1 if best is None else best]), output, quiet)
-    _finish(fits, cv and len(scores[0]) < cv, settings)
+        return fits, _cross_validate(training, cv, constant, settings, quiet)
+    return fits, [[fit.score] for fit in fits]
+
+
+def _show(training: Training, constant, fits, scores) -> int:
+    """Print the table and the best constant; the number of that, or without scores of the last."""
+    measure, best = training.kind.measure(training.examples), _best(scores)
+    print_table(_table(constant, measure, fits, scores))
+    if best is None:
+        return -1
+    click.echo()
+    print_facts({"best": f"{constant} = {fits[best].constant:g}, {measure} {_mean(scores[best]):.6g}"})
+    return best
 
 
 def _solver(problem, settings):
@@ -184,12 +184,13 @@ def _interrupted(fits):
     return fits[-1].result.status is Status.INTERRUPTED
 
 
-def _cross_validate(task, k, settings, quiet):
-    """Of each constant, the accuracies on the folds left out; Ctrl-C leaves those of the folds done."""
-    scores = []
-    for number, (train, test) in enumerate(folds(task.strata, k, settings["seed"]), start=1):
-        problem, validate = task.fold(train, test)
-        fits = _fit_all(problem, validate, task.constant, settings, quiet)
+def _cross_validate(training, k, constant, settings, quiet):
+    """Of each constant, the scores on the folds left out; Ctrl-C leaves those of the folds done."""
+    scores, strata = [], training.kind.strata(training.examples)
+    for number, (train, test) in enumerate(folds(strata, k, settings["seed"]), start=1):
+        part = training.take(train)
+        validate = part.validation(training.examples.take(test))
+        fits = _fit_all(part.problem(), validate, constant, settings, quiet)
         if _interrupted(fits):
             break
         say(f"fold {number} of {k}: {sum(fit.result.certificate.passes for fit in fits):.4g} passes", quiet)
@@ -213,14 +214,14 @@ def _mean(scores):
 
 
 def _best(scores):
-    """Which constant has the highest accuracy, of equals the most regularised; None without accuracies."""
+    """Which constant has the highest score, of equals the most regularised; None without scores."""
     if isnan(scores[0][0]):
         return None
     return max(range(len(scores)), key=lambda k: _mean(scores[k]))
 
 
-def _table(task, fits, scores):
-    columns = [task.constant, "passes", "seconds", "objective", "relative gap", task.measure, "end"]
+def _table(constant, measure, fits, scores):
+    columns = [constant, "passes", "seconds", "objective", "relative gap", measure, "end"]
     rows = [_cells(fit, some) for fit, some in zip(fits, scores, strict=False)]
     if isnan(scores[0][0]):
         columns, rows = _without(columns, 5), [_without(row, 5) for row in rows]

@@ -4,7 +4,7 @@ import click
 
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds import has_probabilities, kind_of, reading_for
+from fenchel.cli.kinds import kind_of, reading_for
 
 
 @click.command(short_help="Print a label per example of a file.")
@@ -16,7 +16,7 @@ from fenchel.cli.kinds import has_probabilities, kind_of, reading_for
     "probabilities",
     is_flag=True,
     help="Add the probability of each class behind the label, tabs between, in the order `inspect` shows; "
-    "with a tagger that of the label alone.",
+    "with `crf` that of the label alone.",
 )
 @click.option(
     "--nbest",
@@ -31,9 +31,10 @@ def predict(model, data, probabilities, **settings):
     DATA is of the format MODEL was trained on. Its labels are ignored, but must be there: 0 will do. Where
     each event has candidates of its own (tadm, megam --explicit), a label is their number, from 0.
 
-    A tagger prints the lines of a column file with its label behind each. The file has as many columns as
-    that of training, the last being ignored, or one fewer: no label. Of a CRFsuite file it prints labels
-    alone. From standard input (-) each sentence is answered as soon as its blank line is there.
+    A tagger (`crf`, `tagger`) prints the lines of a column file with its label behind each. The file has as
+    many columns as that of training, the last being ignored, or one fewer: no label; for `tagger` the first
+    is enough. Of a CRFsuite file it prints labels alone. From standard input (-) each sentence is answered as
+    soon as its blank line is there.
 
     \b
     Example:
@@ -44,7 +45,8 @@ def predict(model, data, probabilities, **settings):
 
     fitted = load(model)
     given = reading_for(fitted, settings)
-    if probabilities and not has_probabilities(fitted):
-        raise Failure(f"{model}: a model of the hinge loss has no probabilities; train with --loss log")
-    for piece in kind_of(fitted).predict(fitted, data, given, probabilities):
+    kind = kind_of(fitted)
+    if probabilities and (reason := kind.why_no_probabilities(fitted)):
+        raise Failure(f"{model}: {reason}")
+    for piece in kind.predict(fitted, data, given, probabilities):
         click.echo(piece)  # and flushes: who writes to us through a pipe may wait for it

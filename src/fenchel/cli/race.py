@@ -5,26 +5,20 @@ from math import inf
 
 import click
 
-from fenchel.cli import kinds, options
+from fenchel.cli import options
 from fenchel.cli.failures import FAILED, as_failure
-from fenchel.cli.groups import LazyGroup
+from fenchel.cli.groups import KindGroup, kind_help
+from fenchel.cli.kinds import Kind
 from fenchel.cli.output import Table, print_table, say
 from fenchel.cli.progress import gap_bar
-from fenchel.cli.traces import draw, save_trace, trace_folder
+from fenchel.cli.traces import draw, save_trace, settings_of, trace_folder
+from fenchel.cli.training import Training, read_training
 from fenchel.trace import Status
 
+ABOUT = """Prints a table, the first to reach tol on top. Seconds are the solver's own: neither compiling nor
+checking the gap is counted. --max-passes and --max-seconds hold for each solver."""
 
-@click.group(cls=LazyGroup, targets=kinds.targets("race"), subcommand_metavar="KIND ...")
-def race():
-    """Run several solvers on one problem and compare them.
-
-    \b
-    Example:
-      fenchel race lr train.svm --solvers cd-dual,lbfgs,newton --output race/
-
-    `fenchel race KIND --help` lists the options.
-    """
-
+AFTER = "Exit code 0: all converged. 1: some did not. 2: wrong usage or wrong input."
 
 race_options = options.together(
     click.option(
@@ -44,10 +38,38 @@ race_options = options.together(
 )
 
 
-def run_race(problem, small, names, output, quiet, settings) -> None:
-    """Race the solvers on `problem`, each compiled on `small` first; print, write, set the exit code."""
+def _command(kind: Kind) -> click.Command:
+    """fenchel race KIND."""
+    before = f"Run several solvers on the same problem, made of {kind.file}.\n\n{ABOUT}"
+
+    @click.command(kind.name, help=kind_help(kind, "race", before, AFTER), short_help=kind.summary)
+    @click.argument("data")
+    @race_options
+    @options.other_constant(kind.other_constant)
+    @options.together(*kind.options)
+    def command(data, solvers, output, quiet, **settings):
+        _run_all(read_training(kind, data, settings, quiet), solvers, output, quiet, settings)
+
+    return command
+
+
+@click.group(cls=KindGroup, make=_command)
+def race():
+    """Run several solvers on one problem and compare them.
+
+    \b
+    Example:
+      fenchel race lr train.svm --solvers cd-dual,lbfgs,newton --output race/
+
+    `fenchel race KIND --help` lists the options.
+    """
+
+
+def _run_all(training: Training, names, output, quiet, settings):
+    """Race the solvers, each compiled on a few examples first; print, write, set the exit code."""
+    problem, small = training.problem(), training.few().problem()
     runners = _line_up(problem, names, settings["seed"])
-    folder = trace_folder(output, "race.png")
+    folder, facts = trace_folder(output, "race.png"), settings_of(training.model)
     results, failures = {}, {}
     for name, solver in runners.items():
         try:
@@ -58,7 +80,7 @@ def run_race(problem, small, names, output, quiet, settings) -> None:
             continue
         say(f"{name} {results[name].certificate}", quiet)
         if folder:
-            save_trace(folder / f"{name}.jsonl", results[name].trace, results[name].certificate, settings)
+            save_trace(folder / f"{name}.jsonl", results[name].trace, results[name].certificate, facts)
         if results[name].status is Status.INTERRUPTED:
             break
     if folder and results:

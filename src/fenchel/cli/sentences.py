@@ -3,9 +3,9 @@
 import codecs
 import io
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from fenchel.cli.failures import Failure
@@ -21,37 +21,41 @@ _SPAN = re.compile(r"[BIESLU]-.+|O|\.")
 class Corpus:
     """Labelled sentences of a file.
 
-    X: what ChainCRF takes: Tokens, or lists of the attributes of tokens. y: lists of labels. weight: (n,) or
-    None. columns: how many the file has, the label's included; None for CRFsuite's format.
+    X: what taggers take: Tokens, or lists of the attributes of tokens. y: Tokens of one column, the labels.
+    weight: (n,) or None. columns: how many the file has, the label's included; None for CRFsuite's format.
     """
 
     name: str
     X: object
-    y: list
+    y: object
     weight: object = None
     columns: int | None = None
-    seconds: float = 0.0
 
     @property
-    def n_tokens(self) -> int:
-        return sum(map(len, self.y))
+    def n(self) -> int:
+        return len(self.y)
 
-    @property
+    @cached_property
+    def tags(self) -> list:
+        """For each sentence the list of its labels."""
+        return _cut(self.y.column(0), self.y.starts)
+
+    @cached_property
     def labels(self) -> list:
         """All of them, sorted."""
-        return sorted({label for labels in self.y for label in labels})
+        import numpy as np
+
+        return sorted(self.y.values[0][k] for k in np.unique(self.y.codes[0]))
 
     def take(self, numbers) -> "Corpus":
         """Some of the sentences, by their numbers."""
-        from fenchel.features.tokens import Tokens
-
-        X = self.X[numbers] if isinstance(self.X, Tokens) else [self.X[i] for i in numbers]
+        X = self.X[numbers] if self.columns else [self.X[i] for i in numbers]
         weight = None if self.weight is None else self.weight[numbers]
-        return replace(self, X=X, y=[self.y[i] for i in numbers], weight=weight)
+        return replace(self, X=X, y=self.y[numbers], weight=weight)
 
     def sizes(self) -> str:
         columns = f", {count(self.columns, 'column')}" if self.columns else ""
-        tokens = f"{count(len(self.y), 'sentence')}, {count(self.n_tokens, 'token')}"
+        tokens = f"{count(self.n, 'sentence')}, {count(self.y.n_tokens, 'token')}"
         return f"{tokens}{columns}, {count(len(self.labels), 'label')}"
 
 
@@ -70,11 +74,18 @@ def _hold_stdin():
 
 def read(path, format=None) -> Corpus:
     """The sentences of a file; without a format, of the one it seems to have."""
-    started = time.perf_counter()
     stream = _hold_stdin() if path == "-" else path
     format = format or guess_format(stream)
-    corpus = _read_columns(stream, path) if format == "columns" else _read_attributes(stream, path)
-    return replace(corpus, seconds=time.perf_counter() - started)
+    return _read_columns(stream, path) if format == "columns" else _read_attributes(stream, path)
+
+
+def read_beside(path, corpus: Corpus) -> Corpus:
+    """The sentences of another file, which must be of the format of the first."""
+    other = read(path, "columns" if corpus.columns else "crfsuite")
+    if other.columns != corpus.columns:
+        found = f"{other.name}: {count(other.columns, 'column')}"
+        raise Failure(f"{found}, expected {corpus.columns} as in {corpus.name}")
+    return other
 
 
 def _read_columns(stream, path):
@@ -83,17 +94,17 @@ def _read_columns(stream, path):
     tokens = read_columns(stream)
     if tokens.n_columns < 2:
         raise Failure(f"{source(path)}: 1 column, expected at least a word and, last, its label")
-    X, labels = tokens.without_last()
-    return Corpus(source(path), X, _cut(labels.column(0), tokens.starts), columns=tokens.n_columns)
+    return Corpus(source(path), *tokens.without_last(), columns=tokens.n_columns)
 
 
 def _read_attributes(stream, path):
+    from fenchel.features.tokens import Tokens
     from fenchel.io.crfsuite import read_crfsuite
 
     found = read_crfsuite(stream)
     weight = None if (found.weights == 1.0).all() else found.weights
-    X, y = (_cut(flat, found.starts) for flat in (found.attributes, found.labels))
-    return Corpus(source(path), X, y, weight)
+    labels = Tokens.from_columns([found.labels], found.starts)
+    return Corpus(source(path), _cut(found.attributes, found.starts), labels, weight)
 
 
 def _cut(flat, starts):
@@ -179,7 +190,7 @@ def refuse_banned(corpus: Corpus, pairs) -> None:
     for label in (label for pair in pairs or () for label in pair):
         if label not in known:
             raise Failure(f"--ban names the label {label!r}, which {corpus.name} does not have")
-    for number, labels in enumerate(corpus.y if banned else (), start=1):
+    for number, labels in enumerate(corpus.tags if banned else (), start=1):
         for token, pair in enumerate(pairwise(labels), start=2):
             if pair in banned:
                 where = f"{corpus.name}: sentence {number}, token {token}"

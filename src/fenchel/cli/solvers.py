@@ -11,8 +11,8 @@ from fenchel.cli.output import Table, print_table
 def solvers():
     """List the solvers: name, what each can train with which loss, what it is, class and options.
 
-    binary is two classes of `lr`; flat crossed more classes of `lr`, and `maxent` where features are crossed
-    with labels; flat joint `maxent` of candidates; chain `crf`.
+    binary is two classes of `lr`; flat crossed more classes of `lr`, `tagger`, and `maxent` where features
+    are crossed with labels; flat joint `maxent` of candidates; chain `crf`.
 
     \b
     Example:

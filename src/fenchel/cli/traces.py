@@ -16,6 +16,14 @@ def save_trace(path, trace, certificate, settings) -> None:
         write_trace(path, trace, **facts, certificate=certificate.to_dict())
 
 
+def settings_of(model) -> dict:
+    """Seed, constant and tol of an estimator, for `save_trace`."""
+    settings = model.get_params(deep=False)
+    if settings.get("sigma2") is not None:
+        settings["C"] = None
+    return settings | {"seed": settings["random_state"]}
+
+
 def trace_folder(name, picture: str) -> Path | None:
     """The folder to write into, made if need be; None where none is named."""
     if name is None:

@@ -2,29 +2,33 @@
 
 import os
 import warnings
+from inspect import cleandoc
 
 import click
 
-from fenchel.cli import kinds, options
+from fenchel.cli import options
 from fenchel.cli.failures import FAILED, Failure, require_place, writing
-from fenchel.cli.groups import LazyGroup
-from fenchel.cli.output import say
+from fenchel.cli.groups import KindGroup, kind_help
+from fenchel.cli.kinds import Kind
+from fenchel.cli.output import say, source
 from fenchel.cli.progress import gap_bar
-from fenchel.cli.traces import save_trace
+from fenchel.cli.traces import save_trace, settings_of
+from fenchel.cli.training import Training, read_held_out, read_training
 from fenchel.trace import Status
 
+REMEDIES = {
+    Status.MAX_PASSES: "raise --max-passes",
+    Status.MAX_SECONDS: "raise --max-seconds",
+    Status.STALLED: "raise --tol, or scale the features",
+    Status.DIVERGED: "scale the features, or use another --solver",
+    Status.INTERRUPTED: "train again and let it run",
+}
 
-@click.group(cls=LazyGroup, targets=kinds.targets("train"), subcommand_metavar="KIND ...")
-def train():
-    """Train a model of some kind and save it with its certificate.
+AFTER = """With --trace the gap is checked at every pass; otherwise less often where checking costs a pass, so
+that training may end some passes later, with another model that is proven as good.
 
-    \b
-    Example:
-      fenchel train lr train.svm -o model.fenchel -C 0.1 --valid test.svm
-
-    `fenchel train KIND --help` lists the options.
-    """
-
+Exit code 0: proven within tol of the optimum. 1: not converged or interrupted, the model is saved all the
+same. 2: wrong usage or wrong input."""
 
 training_options = options.together(
     click.option(
@@ -45,33 +49,61 @@ training_options = options.together(
     options.quiet,
 )
 
-REMEDIES = {
-    Status.MAX_PASSES: "raise --max-passes",
-    Status.MAX_SECONDS: "raise --max-seconds",
-    Status.STALLED: "raise --tol, or scale the features",
-    Status.DIVERGED: "scale the features, or use another --solver",
-    Status.INTERRUPTED: "train again and let it run",
-}
+
+def _command(kind: Kind) -> click.Command:
+    """fenchel train KIND."""
+    text = kind_help(kind, "train", f"Train {kind.makes} on {kind.file}.\n\n{cleandoc(kind.about)}", AFTER)
+
+    @click.command(kind.name, help=text, short_help=kind.summary)
+    @click.argument("data")
+    @training_options
+    @options.other_constant(kind.other_constant)
+    @options.together(*kind.options)
+    def command(data, output, valid, trace, quiet, **settings):
+        require_places(output, trace, (data, valid, settings.get("template")))
+        options.require_one_stdin(data, valid)
+        training = read_training(kind, data, settings, quiet)
+        held_out = read_held_out(training, valid, settings, quiet)
+        _fit_and_save(training, held_out, output, trace, quiet)
+        if valid:
+            measure, score = kind.measure(training.examples), kind.score(training.model, held_out)
+            say(f"{measure} {score:.6g} on {source(valid)}", quiet)
+        _finish(training.model, output)
+
+    return command
 
 
-def fit_and_save(model, fit, *, output, trace=None, quiet=False, validate=None) -> None:
-    """Run `fit` under the bar, then save the model and its trace, and tell how good the model provably is.
+@click.group(cls=KindGroup, make=_command)
+def train():
+    """Train a model of some kind and save it with its certificate.
+
+    \b
+    Example:
+      fenchel train lr train.svm -o model.fenchel -C 0.1 --valid test.svm
+
+    `fenchel train KIND --help` lists the options.
+    """
+
+
+def _fit_and_save(training: Training, held_out, output, trace, quiet):
+    """Fit under the bar, then save the model and its trace, and tell how good the model provably is.
 
     A model that fell short of tol, or was interrupted, is saved all the same: it has its certificate.
     """
+    model, watch = training.model, {}
     if trace:  # each check may cost a pass, but a curve wants one point a pass
-        model._watch = {"check_every": 1.0} | ({"validate": validate} if validate else {})
+        watch = {"check_every": 1.0, "validate": held_out and training.validation(held_out)}
     with gap_bar(model.tol, quiet) as callbacks, warnings.catch_warnings():
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.simplefilter("ignore", ConvergenceWarning)  # `finish` says it in the words of options
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `_finish` says it in the words of options
         model.set_params(callbacks=callbacks)
-        fit()
+        model.fit_encoded(training.data, **watch)
     with writing(output):
         model.save(output)
     if trace:
-        save_trace(trace, model.trace_, model.certificate_, _settings(model))
-    if model.certificate_.converged:  # else `finish` says it as a warning
+        save_trace(trace, model.trace_, model.certificate_, settings_of(model))
+    if model.certificate_.converged:  # else `_finish` says it as a warning
         say(f"{model.trace_.solver} {model.certificate_}", quiet)
     say(f"model written to {output}", quiet)
 
@@ -85,7 +117,7 @@ def require_places(output, trace, inputs) -> None:
         require_place(path)
 
 
-def finish(model, output) -> None:
+def _finish(model, output):
     """End with exit code 1 and a warning unless tol was reached."""
     certificate = model.certificate_
     if certificate.converged:
@@ -94,11 +126,3 @@ def finish(model, output) -> None:
     remedy = REMEDIES[certificate.status]
     say(f"fenchel: warning: {output} holds the best model so far; to reach --tol {model.tol:g}, {remedy}")
     click.get_current_context().exit(FAILED)
-
-
-def _settings(model):
-    """Seed, constant and tol of a model."""
-    settings = model.get_params(deep=False)
-    if settings.get("sigma2") is not None:
-        settings["C"] = None
-    return settings | {"seed": settings["random_state"]}

@@ -19,7 +19,6 @@ from fenchel.estimators.sequence_labels import label_lists, require_sequences
 from fenchel.estimators.settings import EXPECTED, check_settings
 from fenchel.loop import solve
 from fenchel.solvers import make
-from fenchel.structures import decoding
 from fenchel.trace import Status
 
 # Settings of CRFsuite's line search, its own stop, its step sizes, its other algorithms and its files.
@@ -163,10 +162,9 @@ class CRF(BaseEstimator):
             tol=self._tolerance(),
             max_passes=1000 if self.max_iterations is None else self.max_iterations,
             callbacks=[print_last_row] if self.verbose else [],
-            validate=None if X_dev is None else _accuracy_on(chain, _sequences(X_dev, "X_dev"), y_dev),
+            validate=None if X_dev is None else _accuracy_on(chain, data, X_dev, y_dev),
         )
-        chain._remember(result)
-        self.chain_ = chain.set_weights(data, result.w)
+        self.chain_ = chain.set_result(data, result)
         self._warn(result)
         return self
 
@@ -296,21 +294,11 @@ class CRF(BaseEstimator):
         )
 
 
-def _accuracy_on(chain, X, y):
-    """A function from weights to the fraction of tokens they label right."""
-    data, where = (
-        chain._unlabelled(X, None, None),
-        {label: k for k, label in enumerate(chain.classes_.tolist())},
-    )
-    y = label_lists("y_dev", y, np.diff(data.layout.starts.astype(np.int64)))
-    truth = np.array([where.get(label, -1) for labels in y for label in labels])
-
-    def accuracy(w, b):
-        codes = np.empty(truth.size, np.int64)
-        decoding.best_labels(data._replace(w=w), 0, data.layout.starts.size - 1, codes)
-        return float(np.mean(codes == truth))
-
-    return accuracy
+def _accuracy_on(chain, data, X, y):
+    """A function from weights to the fraction of tokens of X_dev that they label right."""
+    held_out = chain.encode(_sequences(X, "X_dev"))
+    y = label_lists("y_dev", y, np.diff(held_out.starts.astype(np.int64)))
+    return lambda w, b: chain.set_weights(data, w).score(held_out, y)
 
 
 def _features(weights, before, behind):

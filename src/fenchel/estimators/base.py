@@ -1,4 +1,12 @@
-"""What every estimator shares: running the solver, warning where it fell short, saving the model."""
+"""What every estimator shares: the way from data to a model, warning where it fell short, saving the model.
+
+fit(X, y, ...) is fit_encoded(encode_training(X, y, ...)), and each step can be taken alone:
+
+    encode_training(X, y, ...) -> data      the user's objects as numbers; what they stand for is learnt
+    problem(data) -> Problem                what `solve` minimises on them
+    fit_encoded(data) -> self               problem, solve, set_weights
+    set_weights(data, w, b) -> self         the model of weights found elsewhere; set_result with certificate
+"""
 
 import dataclasses
 import sys
@@ -32,13 +40,24 @@ REMEDY = {
 class Trained(BaseEstimator):
     """An estimator that minimises a Problem and carries the certificate of how well it did."""
 
-    # More arguments of `solve` for one who watches the run, as the command line does: check_every, validate.
-    # They are no settings of the model, so the constructor does not take them and no file keeps them.
-    _watch: Mapping = MappingProxyType({})
     # How the command line read the training data (format, ...), so that `predict` reads alike: saved.
-    _read_as: Mapping = MappingProxyType({})
+    read_as: Mapping = MappingProxyType({})
 
-    def _solve(self, problem: Problem, start) -> Result:
+    def fit_encoded(self, data, *, check_every=None, validate=None):
+        """Fit the model to data that are numbers already, as `encode_training` makes them.
+
+        check_every, validate : as in `fenchel.solve`, for one who watches the run
+        """
+        problem = self.problem(data)
+        result = self._solve(problem, self._start(problem, data), check_every, validate)
+        return self.set_weights(data, result.w, result.b)
+
+    def set_result(self, data, result: Result):
+        """Make this the model that `solve` found for `problem(data)`, with its certificate and trace."""
+        self._remember(result)
+        return self.set_weights(data, result.w, result.b)
+
+    def _solve(self, problem: Problem, start, check_every, validate) -> Result:
         """Minimise, keep certificate_, trace_ and n_iter_, and warn where tol was not reached."""
         callbacks = list(self.callbacks or ())
         if self.verbose:
@@ -53,7 +72,8 @@ class Trained(BaseEstimator):
             max_seconds=inf if self.max_seconds is None else self.max_seconds,
             start=start,
             callbacks=callbacks,
-            **self._watch,
+            check_every=check_every,
+            validate=validate,
         )
         self._remember(result)
         if self.warm_start:
@@ -103,8 +123,8 @@ class Trained(BaseEstimator):
         check_is_fitted(self)
         arrays, facts = self._to_file()
         facts |= {"certificate": self.certificate_.to_dict(), "n_iter": int(self.n_iter_)}
-        if self._read_as:
-            facts["read_as"] = dict(self._read_as)
+        if self.read_as:
+            facts["read_as"] = dict(self.read_as)
         write_model(path, type(self).__name__, settings_to_json(self.get_params(deep=False)), facts, arrays)
 
     @classmethod
@@ -115,7 +135,7 @@ class Trained(BaseEstimator):
         model.certificate_ = read_certificate(facts["certificate"])
         model.n_iter_ = read_count(facts, "n_iter")
         if "read_as" in facts:
-            model._read_as = read_options(facts["read_as"])
+            model.read_as = read_options(facts["read_as"])
         model._from_file(arrays, facts)
         return model
 

@@ -24,7 +24,7 @@ from fenchel.estimators.sequence_labels import (
     require_sequences,
 )
 from fenchel.estimators.settings import check_count, check_settings
-from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
+from fenchel.features.sequences import SOURCES, Sequences, boundary_names, source_for, with_boundaries
 from fenchel.solvers.base import Start
 from fenchel.structures import decoding
 from fenchel.structures.chain import Chain
@@ -153,12 +153,6 @@ class ChainCRF(Trained):
         token_weight = join_token_weights(token_weight, data.starts)
         return LabelledSequences(data, codes, classes, source, sample_weight, token_weight)
 
-    def fit_encoded(self, data: LabelledSequences):
-        """Fit the model to sequences that are numbers already."""
-        problem = self.problem(data)
-        result = self._solve(problem, self._start(data))
-        return self.set_weights(data, result.w)
-
     def problem(self, data: LabelledSequences, **changes):
         """What this model minimises on the sequences, less the empty ones.
 
@@ -184,7 +178,7 @@ class ChainCRF(Trained):
     def _has_table(self, source):
         return bool(self.transitions and source.transitions)
 
-    def _start(self, data):
+    def _start(self, problem, data):
         """The last fit's weights, if asked for, those of attributes and labels that are still there."""
         if not self.warm_start or not hasattr(self, "weights_"):
             return None
@@ -201,8 +195,8 @@ class ChainCRF(Trained):
         T[:, new_labels[:, None], new_labels] = self.transitions_[np.ix_(old_labels, old_labels)]
         return Start(np.concatenate([W.ravel(), V.ravel(), T.ravel()]))
 
-    def set_weights(self, data: LabelledSequences, w):
-        """Make this the model of weights w, as `solve` gives them."""
+    def set_weights(self, data: LabelledSequences, w, b=0.0):
+        """Make this the model of weights w, as `solve` gives them; there is no intercept b."""
         sizes = data.sequences.rows.n_columns, data.sequences.edges.n_columns
         learnt = {"classes_": data.classes, "source_": data.source, "weights_": w, "sizes_": sizes}
         vars(self).update(learnt | self._layout(data.source))  # at once: Ctrl-C finds the old or the new
@@ -241,6 +235,8 @@ class ChainCRF(Trained):
     def encode(self, X):
         """Sequences as this model's numbers; attributes it does not know are left out."""
         check_is_fitted(self, "weights_")
+        if isinstance(X, Sequences):
+            return X
         if callable(self.template):  # a model file could not hold it
             self.source_.function = self.template
         require_sequences(X, template=self.template)

@@ -1,6 +1,9 @@
 """LogisticRegression and LinearSVC, for two classes or more."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
@@ -14,6 +17,16 @@ from fenchel.estimators.inputs import is_list
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """What a LinearClassifier is fitted to: rows X (n, d), the number of each one's class, their weights."""
+
+    X: np.ndarray | sp.csr_matrix
+    codes: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray | None = None
 
 
 class LinearClassifier(ClassifierMixin, Trained):
@@ -62,14 +75,16 @@ class LinearClassifier(ClassifierMixin, Trained):
         -------
         self, with coef_, intercept_, classes_, n_iter_, certificate_ and trace_.
         """
+        return self.fit_encoded(self.encode_training(X, y, sample_weight))
+
+    def encode_training(self, X, y, sample_weight=None) -> LabelledRows:
+        """The data of `fit`, looked at by scikit-learn's rules; learns the classes."""
         check_settings(self)
         X, y = self._validate(X, y)
         classes, codes = self._encode(y)
-        problem = self._problem(X, codes, classes, self._weights(sample_weight, X, y, classes))
-        start = self._start(problem, classes)
-        result = self._solve(problem, start)
-        self._keep(result.w, result.b, classes)
-        return self
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return LabelledRows(X, codes, classes, sample_weight)
 
     def _validate(self, X, y):
         """Arrays of both, by scikit-learn's rules and in its words, but where those would mislead."""
@@ -85,8 +100,10 @@ class LinearClassifier(ClassifierMixin, Trained):
             _refuse_missing(y)
             raise
 
-    def _problem(self, X, codes, classes, weight):
-        """One weight vector for two classes, one for each of more."""
+    def problem(self, data: LabelledRows):
+        """What this model minimises on the rows: one weight vector for two classes, one for each of more."""
+        check_settings(self)
+        codes, classes, weight = data.codes, data.classes, self._weights(data)
         settings = {
             "loss": self.loss,
             "fit_intercept": self.fit_intercept,
@@ -96,13 +113,13 @@ class LinearClassifier(ClassifierMixin, Trained):
             "C": self.C,
         }
         if classes.size == 2:
-            return problems.binary(X, codes, **settings)
+            return problems.binary(data.X, codes, **settings)
         if weight is not None:
             shares = np.bincount(codes, weights=weight, minlength=classes.size)
             if not shares.all():
                 name = classes.tolist()[np.argmin(shares)]
                 raise ValueError(f"the class {name!r} has no examples of positive weight; leave its rows out")
-        return problems.flat(X, codes, labels=classes.size, **settings)
+        return problems.flat(data.X, codes, labels=classes.size, **settings)
 
     def _encode(self, y):
         """Sorted classes, and the number of each y among them."""
@@ -120,19 +137,20 @@ class LinearClassifier(ClassifierMixin, Trained):
             )
         return classes, codes
 
-    def _weights(self, sample_weight, X, y, classes):
+    def _weights(self, data):
         """Sample weights times class weights; None where all are one."""
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
-        if self.class_weight is not None:
-            per_class = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)
-            weight *= per_class[np.searchsorted(classes, y)]
-        return weight
+        if self.class_weight is None:
+            return data.weight
+        codes, classes = data.codes.astype(np.intp), data.classes
+        weight = np.ones(codes.size) if data.weight is None else data.weight
+        settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
+        return weight * compute_class_weight(self.class_weight, **settings)[codes]
 
-    def _start(self, problem, classes):
+    def _start(self, problem, data):
         """The last fit's weights, if asked for and of the same shape, with its dual variables likewise."""
-        if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        if not np.array_equal(self.classes_, data.classes):
             return None
         w = self.coef_.T.astype(np.float64)
         if self._scaled_intercept:
@@ -156,12 +174,13 @@ class LinearClassifier(ClassifierMixin, Trained):
             return w[:-1].T, w[-1] * self._scaled_intercept
         return w.T, np.zeros(w.shape[1]) + b
 
-    def _keep(self, w, b, classes=None):
-        """coef_ and intercept_ from the solver's weights, with their classes_ if those are new."""
-        classes = self.classes_ if classes is None else classes
-        coef, intercept = self._unscaled(w, b, classes.size)
-        learnt = {"classes_": classes, "coef_": np.ascontiguousarray(coef), "intercept_": intercept}
+    def set_weights(self, data: LabelledRows, w, b=0.0):
+        """Make this the model of weights w and intercept b, as `solve` gives them, for the rows' classes."""
+        coef, intercept = self._unscaled(w, b, data.classes.size)
+        learnt = {"classes_": data.classes, "n_features_in_": data.X.shape[1]}
+        learnt |= {"coef_": np.ascontiguousarray(coef), "intercept_": intercept}
         vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
+        return self
 
     def decision_function(self, X):
         """Scores: of two classes (n,), positive for classes_[1]; of more (n, classes)."""

@@ -122,8 +122,7 @@ class MaxEnt(ClassifierMixin, Trained):
         sample_weight : array (n,) or None
             How much each event counts.
         """
-        check_settings(self)
-        return self.fit_encoded(encode_events(events, y, sample_weight, min_count=self.min_count))
+        return self.fit_encoded(self.encode_training(events, y, sample_weight))
 
     def fit_joint(self, candidates, y, sample_weight=None):
         """Fit the model to events each of whose candidate labels has features of its own.
@@ -135,14 +134,13 @@ class MaxEnt(ClassifierMixin, Trained):
             then 0, 1, 2, ...
         y, sample_weight : as in `fit`; a label must be one of the event's candidates.
         """
-        check_settings(self)
-        return self.fit_encoded(encode_joint(candidates, y, sample_weight, min_count=self.min_count))
+        return self.fit_encoded(self.encode_training(candidates, y, sample_weight, joint=True))
 
-    def fit_encoded(self, data: Encoded):
-        """Fit the model to events that are numbers already."""
-        problem = self.problem(data)
-        result = self._solve(problem, self._start(problem, data))
-        return self.set_weights(data, result.w)
+    def encode_training(self, events, y, sample_weight=None, *, joint=False) -> Encoded:
+        """Events as numbers, as `fit` takes them or, joint, as `fit_joint` does; learns the features."""
+        check_settings(self)
+        encode = encode_joint if joint else encode_events
+        return encode(events, y, sample_weight, min_count=self.min_count)
 
     def problem(self, data: Encoded):
         """What this model minimises on the events."""
@@ -183,8 +181,8 @@ class MaxEnt(ClassifierMixin, Trained):
         same = W.shape == self.coef_.T.shape == (features[0].size, labels[0].size)
         return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
 
-    def set_weights(self, data: Encoded, w):
-        """Make this the model of weights w, as `solve` gives them, for the events' features and labels."""
+    def set_weights(self, data: Encoded, w, b=0.0):
+        """Make this the model of weights w, as `solve` gives them, of the events' features; there is no b."""
         learnt = {"layout_": _layout(data), "vocabulary_": data.vocabulary}
         learnt["coef_"] = w.reshape(len(data.vocabulary), -1).T
         if data.joint:

@@ -55,10 +55,11 @@ def code_labels(y, starts) -> tuple[np.ndarray, np.ndarray]:
     """(N,) codes of the labels and the sorted labels; y has one list of labels for each sequence."""
     lengths = np.diff(starts.astype(np.int64))
     if isinstance(y, Tokens):
-        values = np.array(y.values[0], dtype=object)
         _check_lengths(np.diff(y.starts), lengths)
-        classes, places = _sorted(values)
-        return places[y.codes[0]].astype(np.int64), classes
+        # a part of a corpus may not have all of its labels
+        present, codes = np.unique(y.codes[0], return_inverse=True)
+        classes, places = _sorted(np.array([y.values[0][k] for k in present.tolist()], dtype=object))
+        return places[codes], classes
     y = label_lists("y", y, lengths)
     flat = list(chain.from_iterable(y))
     distinct = _distinct(flat, y)

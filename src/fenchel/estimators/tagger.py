@@ -1,12 +1,13 @@
 """MaxEntTagger: tags the words of sentences one after the other, by maximum entropy and beam search."""
 
+from dataclasses import dataclass
 from itertools import chain, pairwise
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
-from fenchel._sparse import as_csr
+from fenchel._sparse import Rows, as_csr
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.beam import Local, make_beam, search_all
 from fenchel.estimators.encoded import as_labels, listed
@@ -14,8 +15,23 @@ from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.restored import read_array, read_classes, read_weights
 from fenchel.estimators.settings import check_count, check_settings, check_whole
 from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
+from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.solvers.base import Start
+
+
+@dataclass(frozen=True)
+class TaggedRows:
+    """What a MaxEntTagger is fitted to: of each token its attributes, the true tags before among them.
+
+    rows: (n, A);  codes: (n,) numbers of tags;  dictionary: (frequent words, K) bool, the tags each word had.
+    """
+
+    rows: Rows
+    codes: np.ndarray
+    classes: np.ndarray
+    features: ContextFeatures
+    dictionary: np.ndarray
 
 
 class MaxEntTagger(Trained):
@@ -44,6 +60,7 @@ class MaxEntTagger(Trained):
     ----------
     coef_ : array (tags, attributes)
     classes_ : array of the tags, sorted
+    attribute_names_ : list of the names of the columns of coef_
     features_ : ContextFeatures, which attribute is which column of coef_
     n_iter_ : int, passes used
     certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
@@ -100,22 +117,14 @@ class MaxEntTagger(Trained):
 
         Parameters
         ----------
-        X : list of sentences, each a list of words
-        y : list of as many lists of tags, a string for each word
+        X : list of sentences, each a list of words; or `Tokens` as `fenchel.io.columns` reads them, whose
+            first column is the word
+        y : list of as many lists of tags, a string for each word; or `Tokens` of one column
         """
-        problem, features, classes, dictionary = self._prepare(X, y)
-        result = self._solve(problem, self._start(problem, features, classes))
-        learnt = {"features_": features, "classes_": classes, "_dictionary": dictionary}
-        learnt["coef_"] = result.w.reshape(features.size, classes.size).T
-        vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
-        return self
+        return self.fit_encoded(self.encode_training(X, y))
 
-    def problem(self, X, y):
-        """What `fit` minimises: a Problem of an example per token, for `fenchel.solve`."""
-        return self._prepare(X, y)[0]
-
-    def _prepare(self, X, y):
-        """The problem, its features and tags, and the tags (frequent words, K) that each word had."""
+    def encode_training(self, X, y) -> TaggedRows:
+        """Tagged sentences as numbers; learns the attributes and tags."""
         check_settings(self)
         sentences, tags = read_tagged(X, y)
         text, tagged = _number("X", sentences), _number("y", tags)
@@ -126,24 +135,36 @@ class MaxEntTagger(Trained):
         if features.size == 0:
             raise ValueError(f"no attribute occurs min_count={self.min_count} times; lower min_count")
         tokens = features.tokens(text)
-        constant = {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
-        rows = as_csr(features.rows(tokens, codes))
-        problem = problems.flat(rows, codes, labels=classes.size, threads=self.n_jobs, **constant)
         had = np.zeros((features.n_frequent + 1, classes.size), bool)
         had[tokens.frequent[tokens.word], codes] = True  # the rare ones, −1, go to the last row
-        return problem, features, classes, had[:-1]
+        return TaggedRows(features.rows(tokens, codes), codes, classes, features, had[:-1])
 
-    def _start(self, problem, features, classes):
+    def problem(self, data: TaggedRows):
+        """What this model minimises: an example per token."""
+        check_settings(self)
+        constant = {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
+        settings = {"labels": data.classes.size, "threads": self.n_jobs}
+        return problems.flat(as_csr(data.rows), data.codes, **settings, **constant)
+
+    def _start(self, problem, data):
         """The last fit's weights, if asked for, those of attributes and tags that are still there."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        attributes = _places(features.names(classes.tolist()), self._names())
+        features, classes = data.features, data.classes
+        attributes = _places(features.names(classes.tolist()), self.attribute_names_)
         tags = _places(classes.tolist(), self.classes_.tolist())
         W = np.zeros((features.size, classes.size))
         known = np.ix_(attributes >= 0, tags >= 0)
         W[known] = self.coef_[np.ix_(tags[tags >= 0], attributes[attributes >= 0])].T
         same = W.shape == self.coef_.T.shape and (attributes >= 0).all() and (tags >= 0).all()
         return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
+
+    def set_weights(self, data: TaggedRows, w, b=0.0):
+        """Make this the model of weights w, as `solve` gives them; there is no intercept b."""
+        learnt = {"features_": data.features, "classes_": data.classes, "_dictionary": data.dictionary}
+        learnt["coef_"] = w.reshape(data.features.size, data.classes.size).T
+        vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
+        return self
 
     # ---- prediction
 
@@ -206,7 +227,7 @@ class MaxEntTagger(Trained):
         text, t, classes = number_words([list(words)]), position % len(tags), self.classes_.tolist()
         codes = np.array([classes.index(tag) for tag in tags])
         columns = as_csr(self.features_.rows(self.features_.tokens(text), codes))[t].indices
-        names = self._names()
+        names = self.attribute_names_
         shares = {
             tag: [(names[j], float(w[j])) for j in columns]
             for tag, w in zip(classes, self.coef_, strict=True)
@@ -223,13 +244,15 @@ class MaxEntTagger(Trained):
             if label not in labels:
                 raise ValueError(f"tag {label!r} is unknown to the model; there are {listed(labels)}")
             labels, weights = [label], weights[[labels.index(label)]]
-        names, places = self._names(), np.unravel_index(heaviest(weights.ravel(), n), weights.shape)
+        names, places = self.attribute_names_, np.unravel_index(heaviest(weights.ravel(), n), weights.shape)
         found = [
             FeatureWeight(names[j], labels[k], float(weights[k, j])) for k, j in zip(*places, strict=True)
         ]
         return [one for one in found if one.weight]
 
-    def _names(self):
+    @property
+    def attribute_names_(self) -> list:
+        check_is_fitted(self, "features_")
         return self.features_.names(self.classes_.tolist())
 
     # ---- the model file
@@ -265,6 +288,9 @@ class MaxEntTagger(Trained):
 
 def read_sentences(name: str, X) -> list[list]:
     """Sentences as lists; TypeError that names the first that is none."""
+    if isinstance(X, Tokens):
+        words = X.column(0)
+        return [words[a:b] for a, b in pairwise(X.starts.tolist())]
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__iter__"):
         raise TypeError(
             f"{name} is a {type(X).__name__}, expected a list of sentences, each a list of strings"

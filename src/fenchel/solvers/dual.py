@@ -110,7 +110,8 @@ class DualSolver:
         The dual only grows, ever less: it is computed at epochs 1, 2, 4, 8, … and taken as it was in between.
         """
         if state.epochs & (state.epochs - 1) == 0:
-            penalty = problem.regularizer.value(state.v[: problem.penalised])
+            own = problem.regularizer.read(state.v[: problem.penalised])
+            penalty = problem.regularizer.conjugate(own)
             state.dual = self.concave(problem, state) - penalty
         state.relative_gap_estimate = float(gap) / state.dual if state.dual > 1e-300 else np.nan
 

@@ -46,7 +46,7 @@ class SAG:
     sampling: str = "uniform"
     line_search: str = "skip"
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"log", "blocks", "dual"})
+    needs: ClassVar[frozenset] = frozenset({"log", "blocks", "dual", "l2"})
     free_check: ClassVar[bool] = False
 
     def __post_init__(self):

@@ -128,7 +128,7 @@ class SDCA(DualSolver):
         problem, n = problem.entropic, problem.n
         _epoch(
             problem.loss,
-            problem.blocks,
+            problem.dual_blocks,
             state.rng.random((n, 2)),
             int(SAMPLINGS[self.sampling]),  # Numba looks an enumeration up anew at each call: 0.3 ms
             self.non_uniform,
@@ -149,7 +149,7 @@ class SDCA(DualSolver):
         self.refresh(problem, state)
         renewed = state.epochs % RENEWAL == 0
         if renewed:
-            self._renew_gaps(problem, state, problem.scores(state.v))
+            self._renew_gaps(problem, state, problem.scores(problem.read(state.v)))
             state.passes += 1.0
         self.note_gap(problem, state, self._estimate(problem, state, renewed))
 

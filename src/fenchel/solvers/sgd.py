@@ -38,7 +38,7 @@ class SGD:
 
     eta0: float | str = "search"
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
+    needs: ClassVar[frozenset] = frozenset({"blocks", "dual", "l2"})
     free_check: ClassVar[bool] = False
 
     def __post_init__(self):

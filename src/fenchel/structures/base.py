@@ -35,6 +35,7 @@ class Blocks(NamedTuple):
     mass: np.ndarray  # (n,)
     lam: float
     size: int  # numbers of the largest block
+    threshold: float = 0.0  # weights are read as soft(v, threshold): λ₁/λ for v = u/λ of a dual solver
 
 
 class Structure:
@@ -134,7 +135,7 @@ def block_write(blocks, i, s, scores):
 
 @layout_kernel
 def block_scores(blocks, i, v, s):
-    """s = A_i w; s written."""
+    """s = A_i w, w = soft(v, blocks.threshold), free coordinates as they are; s written."""
 
 
 @layout_kernel

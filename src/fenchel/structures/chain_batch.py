@@ -142,7 +142,7 @@ def _read(layout, first, i, nodes, w, s):
     for t in range(np.uint64(tokens(layout, i))):
         for k in range(K):
             s[t * K + k] = nodes[begin + t, k]
-    edge_scores(layout, i, w, s)
+    edge_scores(layout, i, w, 0.0, s)
 
 
 @helper(cache=True, nogil=True)

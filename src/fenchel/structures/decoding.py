@@ -22,7 +22,7 @@ class Unlabelled(NamedTuple):
 @helper(cache=True, nogil=True)
 def _lattice(data, i, s):
     """s = scores of the nodes and edges of sequence i, −∞ where a label is not allowed; written."""
-    scores(data.layout, i, data.w, s)
+    scores(data.layout, i, data.w, 0.0, s)
     if data.allowed.size > 0:
         K = data.layout.labels
         first = np.int64(data.layout.starts[i]) * K

@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY, xlogx
-from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot
+from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot, soft_dot
 
 BETA, GAMMA = 0.5, 0.01  # line search (21)
 
@@ -44,7 +44,10 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         prefetch(odds, order[min(k + 1, order.size - 1)])
-        score = row_dot(rows, i, v) + blocks.layout.constant * beta
+        if blocks.threshold == 0.0:
+            score = row_dot(rows, i, v) + blocks.layout.constant * beta
+        else:
+            score = soft_dot(rows, i, v, blocks.threshold) + blocks.layout.constant * beta
         step = scale * blocks.mass[i]
         p, q, y = mu[i, 0], mu[i, 1], blocks.outcomes.y[i]
         before = 0.0 if fresh else y * q - (1.0 - y) * p

@@ -26,8 +26,8 @@ METHODS = {
 
 
 def _has_even_blocks(problem) -> bool:
-    """Whether A_i A_iᵀ is ‖x_i‖² times the identity: labels crossed with attributes, all weights."""
-    return problem.structure.name == "flat crossed" and problem.structure.mask is None
+    """Whether A_i A_iᵀ is ‖x_i‖² times the identity, and v the weights: labels crossed with attributes."""
+    return problem.structure.name == "flat crossed" and problem.structure.mask is None and problem.l1 == 0.0
 
 
 @dataclass
@@ -155,7 +155,7 @@ class CDDual(DualSolver):
         binary = problem.structure.name == "binary"
         epoch = pair.log_epoch if binary else lists.log_epoch
         newtons, gap = epoch(
-            problem.blocks, order, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
+            problem.dual_blocks, order, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
         )
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)

@@ -39,6 +39,7 @@ class Sentences(NamedTuple):
     rows: np.ndarray  # uint32, rows of w
     values: np.ndarray  # float64; empty where all are 1
     single: np.ndarray  # (N,) Σ x² of the attributes that no other token has: they need no row
+    threshold: float  # λ₁/λ: weights are soft(v, threshold)
     uses: Uses
     masked: bool  # whether some weights are not there
     keep: np.ndarray  # (rows of w · width/8,) uint8, then a bit for each weight that is
@@ -56,10 +57,11 @@ def suits(problem) -> bool:
     return is_chain and not (structure.unrolled or structure.edge_columns)
 
 
-def arrange(problem) -> tuple[Sentences, Origin]:
+def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
     """The examples in rows of w by frequency, without those of attributes that only one token has.
 
-    Dense tokens are made sparse: the general kernels, which take them as they are, are three times slower.
+    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre. Dense tokens
+    are made sparse: the general kernels, which take them as they are, are three times slower.
     """
     examples, structure = problem.examples, problem.structure
     rows, N = as_rows(as_csr(examples.rows), ordered=False), examples.y.size
@@ -67,33 +69,48 @@ def arrange(problem) -> tuple[Sentences, Origin]:
     mask, edge_keep = _masks(structure, rows.n_columns, labels)
     counts = np.bincount(rows.indices, minlength=rows.n_columns)
     tokens = np.repeat(np.arange(N), np.diff(rows.indptr.astype(np.int64)))
-    once = _of_one_token(rows, counts, mask, examples.y[tokens])
-    columns = np.flatnonzero((counts > 0) & ~once)
+    useful = _may_have_weights(problem, rows, tokens)
+    binary = bool((rows.data == 1.0).all())
+    once = useful & _of_one_token(rows, counts, mask, examples.y[tokens])
+    if (problem.l1 > 0.0 and not binary) or (lam > problem.lam and mask is None):
+        once[:] = False  # Σ x² would not do: each has a threshold or a centre of its own
+    columns = np.flatnonzero(useful & ~once)
     columns = columns[np.argsort(-counts[columns], kind="stable")]
     place = np.zeros(rows.n_columns, np.uint32)
     place[columns] = np.arange(columns.size, dtype=np.uint32)
-    many = ~once[rows.indices]
-    values = NOTHING if (rows.data == 1.0).all() else rows.data[many]
+    many, alone = (useful & ~once)[rows.indices], once[rows.indices]
+    values = NOTHING if binary else rows.data[many]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tokens[many], minlength=N))]).astype(np.uint64)
     places = place[rows.indices[many]]
-    single = tokens[~many], rows.indices[~many], rows.data[~many]
+    single = tokens[alone], rows.indices[alone], rows.data[alone]
     sentences = Sentences(
         indptr,
         places,
         values,
         np.bincount(single[0], weights=single[2] ** 2, minlength=N).astype(float),
+        problem.l1 / lam,
         _uses(indptr, places, values, examples.starts, columns.size),
         mask is not None,
         EVERYTHING if mask is None else _bits(mask[columns], int(labels.width)),
         edge_keep,
         examples.starts,
         examples.y.astype(np.uint64),
-        examples.mass / problem.lam,
+        examples.mass / lam,
         labels,
     )
     columns = np.sort(columns)
     where = columns, place[columns], single[0], single[1]
     return sentences, Origin(*(each.astype(np.uint64) for each in where), single[2])
+
+
+def _may_have_weights(problem, rows, tokens):
+    """(A,) bool: attributes that occur, and more than λ₁ allows: no u_j exceeds Σ m_i |x|.
+
+    tokens: of each entry.
+    """
+    starts = problem.examples.starts.astype(np.int64)
+    mass = np.repeat(problem.examples.mass, np.diff(starts))[tokens]
+    return np.bincount(rows.indices, np.abs(rows.data) * mass, rows.n_columns) > problem.l1
 
 
 def _of_one_token(rows, counts, mask, labels):

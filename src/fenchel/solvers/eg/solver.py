@@ -106,7 +106,7 @@ class EG(DualSolver):
     def _arranged(self, problem, start) -> Arrangement:
         arranged = Arrangement(problem)
         if start is None:
-            arranged.begin_ahead(problem, self._ahead(problem))
+            arranged.begin_ahead(problem, self._ahead(problem, arranged.lam))
         else:
             arranged.begin_at(problem, self._first_theta(problem, start))
         return arranged
@@ -123,17 +123,17 @@ class EG(DualSolver):
 
     def _fresh_theta(self, problem):
         theta = np.empty(problem.shape)
-        _first(problem.blocks, self._ahead(problem), theta)
+        _first(problem.blocks, self._ahead(problem, problem.lam), theta)
         return theta
 
-    def _ahead(self, problem) -> float:
+    def _ahead(self, problem, lam) -> float:
         """By how much the truth is ahead at the start."""
         if self.first is not None:
             return float(self.first)
         if problem.structure.listed:
             return 10.0
         tokens = problem.examples.rows.shape[0]
-        return max(10.0, np.log(tokens / (problem.n * problem.lam) / 5.0))
+        return max(10.0, np.log(tokens / (problem.n * lam) / 5.0))
 
     def _dual_of(self, problem, theta):
         """D at the marginals of θ."""
@@ -148,7 +148,7 @@ class EG(DualSolver):
         for _ in range(TRIALS):
             kept = state.theta, state.mu, state.entropies, state.gaps, np.full(problem.n, eta), state.v
             copies = [array.copy() for array in kept]
-            trials, improved = _epoch(problem.loss, problem.blocks, sample, 1, *copies)
+            trials, improved = _epoch(problem.loss, problem.dual_blocks, sample, 1, *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -180,9 +180,9 @@ class EG(DualSolver):
         state.epochs += 1
         if state.epochs % RENEWAL == 0:
             state.arranged.weigh()
-        penalty = 0.5 * problem.lam * state.arranged.squared_norm()
-        state.dual = self.concave(problem, state) - penalty
-        state.relative_gap_estimate = float(problem.examples.mass @ state.gaps) / max(state.dual, 1e-300)
+        state.dual = self.concave(problem, state) - state.arranged.penalty()
+        gap = float(problem.examples.mass @ state.gaps) + state.arranged.follow()
+        state.relative_gap_estimate = gap / max(state.dual, 1e-300)
         if lost > 0:
             self._leave_the_lane(problem, state)
 
@@ -218,7 +218,7 @@ class EG(DualSolver):
     def _online_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
-        trials, _ = _epoch(problem.loss, problem.blocks, order, TRIALS, *arrays)
+        trials, _ = _epoch(problem.loss, problem.dual_blocks, order, TRIALS, *arrays)
         state.passes += trials / problem.n
         state.oracle_calls += trials
         return float(problem.examples.mass @ state.gaps)
@@ -237,7 +237,7 @@ class EG(DualSolver):
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
-        loss, blocks = problem.loss, problem.blocks
+        loss, blocks = problem.loss, problem.dual_blocks
         before = self._dual_at(problem, state.mu, state.v, state.entropies, state.centre)
         now = state.theta, state.mu, state.entropies, state.v
         theta, mu, entropies = np.empty_like(state.theta), np.empty_like(state.mu), np.empty(problem.n)
@@ -257,7 +257,8 @@ class EG(DualSolver):
 
     def _dual_at(self, problem, mu, v, entropies, centre):
         """D(μ) with the proximal penalty λ/2 ‖β − β₀‖² of free offsets, v the weights at μ."""
-        penalty = 0.5 * problem.lam * (sum_of_squares(v) - float(np.sum(np.square(centre))))
+        squares = sum_of_squares(problem.read(v)) - float(np.sum(np.square(centre)))
+        penalty = 0.5 * problem.lam * squares
         if problem.loss.hinge:
             return problem.concave(mu) - penalty
         return float(problem.examples.mass @ entropies) - penalty

@@ -8,19 +8,25 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._lanes import kept, load, spread, store, total, zeros
+from fenchel._lanes import kept, larger, load, smaller, spread, store, total, zeros
+from fenchel._math import soft
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot
 
 
 class Dual(NamedTuple):
-    """θ and μ: nodes (N, width), edges (n, K, width); w and its table of transitions (K, width). All flat."""
+    """θ and μ: nodes (N, width), edges (n, K, width). v = u/λ: rows, and of transitions (K, width). All flat.
+
+    The weights are w = soft(v, threshold); those of transitions, which every visit reads, are in `table`.
+    """
 
     theta: np.ndarray
     mu: np.ndarray
     edge_theta: np.ndarray
     edge_mu: np.ndarray
-    w: np.ndarray
+    v: np.ndarray
+    edge_v: np.ndarray
     table: np.ndarray
+    own: np.ndarray  # (N,) what v of an attribute of one token has beside c (y − μ): its centre's share
 
 
 class Scratch(NamedTuple):
@@ -68,7 +74,7 @@ def export(d, origin, q, delta, w):
     K, width, e = d.labels.count, d.labels.width, np.uint64(0)
     for r in range(np.uint64(origin.columns.size)):
         for k in range(K):
-            w[origin.columns[r] * K + k] = q.w[origin.rows[r] * width + k]
+            w[origin.columns[r] * K + k] = soft(q.v[origin.rows[r] * width + k], d.threshold)
     for i in range(np.uint64(d.starts.size - 1)):
         residual(d, i, q, delta)
         while e < np.uint64(origin.tokens.size) and origin.tokens[e] < d.starts[i + ONE]:
@@ -76,20 +82,28 @@ def export(d, origin, q, delta, w):
             at = (token - d.starts[i]) * width
             for k in range(K):
                 if not d.masked or k == d.y[token]:
-                    w[to + k] = -d.rates[i] * origin.values[e] * delta[at + k]
+                    v = q.own[token] - d.rates[i] * delta[at + k]
+                    w[to + k] = soft(origin.values[e] * v, d.threshold)
             e += ONE
 
 
 @njit(**KERNEL)
 def weigh(d, q, room):
-    """w(μ) = Σ c_i A_iᵀ(y_i − μ_i) added to q.w, q.table; room written."""
+    """v = Σ c_i A_iᵀ(y_i − μ_i) added to q.v, q.edge_v, and the table of it; room written."""
     for i in range(np.uint64(d.starts.size - 1)):
         residual(d, i, q, room.delta)
         edge_residual(d, i, q, room.edge_delta)
         gather(d, i, room.delta, room.change)
-        take(d, i, d.rates[i], room.change, q.w)
-        for j in range(d.edge_keep.size):
-            q.table[j] -= d.rates[i] * room.edge_delta[j] * d.edge_keep[j]
+        take(d, i, d.rates[i], room.change, q.v)
+        take_edges(d, i, room.edge_delta, q)
+
+
+@helper(**KERNEL)
+def take_edges(d, i, edge_delta, q):
+    """v −= c δ of transitions, and the table anew; q.edge_v, q.table written."""
+    for j in range(d.edge_keep.size):
+        q.edge_v[j] -= d.rates[i] * edge_delta[j] * d.edge_keep[j]
+        q.table[j] = soft(q.edge_v[j], d.threshold)
 
 
 @helper(**KERNEL)
@@ -158,14 +172,14 @@ def squared_pull(d, i, delta, edge_delta, change):
 
 
 @helper(**KERNEL)
-def take(d, i, c, change, w):
-    """w −= c · change, which `gather` left; w written."""
+def take(d, i, c, change, v):
+    """v −= c · change, which `gather` left; v written."""
     z, width, at = zeros(8), d.labels.width, np.uint64(0)
     step = spread(-c, z)
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
         row = np.uint64(d.uses.rows[u]) * width
         for k in range(row, row + width, LANES):
-            store(w, k, load(w, k, z) + step * load(change, at, z))
+            store(v, k, load(v, k, z) + step * load(change, at, z))
             at += LANES
 
 
@@ -195,6 +209,15 @@ def edge_square(d, delta):
 @helper(**KERNEL)
 def scores(d, i, q, delta, s):
     """s (T, width) = A_i w, attributes of one token by its residual μ − y, delta; s written."""
+    if d.threshold == 0.0:
+        _plain_scores(d, i, q, delta, s)
+    else:
+        _soft_scores(d, i, q, delta, s)
+
+
+@helper(**KERNEL)
+def _plain_scores(d, i, q, delta, s):
+    """Where w = v."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
     for t in range(d.starts[i + ONE] - first):
         token, at = first + t, t * width
@@ -204,27 +227,57 @@ def scores(d, i, q, delta, s):
         for k in range(np.uint64(0), width, LANES):
             p, q_ = of_all * load(delta, at + k, z), z
             for e in range(begin, even, np.uint64(2)):
-                p = p + load(q.w, np.uint64(d.rows[e]) * width + k, z)
-                q_ = q_ + load(q.w, np.uint64(d.rows[e + ONE]) * width + k, z)
+                p = p + load(q.v, np.uint64(d.rows[e]) * width + k, z)
+                q_ = q_ + load(q.v, np.uint64(d.rows[e + ONE]) * width + k, z)
             for e in range(even, end):
                 x = spread(1.0 if d.values.size == 0 else d.values[e], z)
-                p = p + x * load(q.w, np.uint64(d.rows[e]) * width + k, z)
+                p = p + x * load(q.v, np.uint64(d.rows[e]) * width + k, z)
             store(s, at + k, p + q_)
         if d.masked:
-            s[at + d.y[token]] += own * delta[at + d.y[token]]
+            s[at + d.y[token]] += own * delta[at + d.y[token]] + d.single[token] * q.own[token]
+
+
+@helper(**KERNEL)
+def _soft_scores(d, i, q, delta, s):
+    """Where w = soft(v, threshold)."""
+    z, first, width = zeros(8), d.starts[i], d.labels.width
+    high, low, rate = spread(d.threshold, z), spread(-d.threshold, z), spread(-d.rates[i], z)
+    for t in range(d.starts[i + ONE] - first):
+        token, at = first + t, t * width
+        count = spread(d.single[token] if not d.masked else 0.0, z)
+        for k in range(np.uint64(0), width, LANES):
+            own = rate * load(delta, at + k, z)
+            p = count * (own - smaller(larger(own, low), high))
+            for e in range(d.indptr[token], d.indptr[token + ONE]):
+                v = load(q.v, np.uint64(d.rows[e]) * width + k, z)
+                x = spread(1.0 if d.values.size == 0 else d.values[e], z)
+                p = p + x * (v - smaller(larger(v, low), high))
+            store(s, at + k, p)
+        if d.masked:
+            y = at + d.y[token]
+            s[y] += d.single[token] * soft(q.own[token] - d.rates[i] * delta[y], d.threshold)
 
 
 @njit(**KERNEL)
 def squared_norm(d, q):
     """‖w‖², of attributes of one token by its residual y − μ."""
-    zero, width = np.uint64(0), d.labels.width
-    square = dot(q.w, zero, q.w, zero, np.uint64(q.w.size))
+    zero, square = np.uint64(0), 0.0
+    for j in range(np.uint64(q.v.size)):
+        square += soft(q.v[j], d.threshold) ** 2
     square += dot(q.table, zero, q.table, zero, np.uint64(q.table.size))
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
-            at, true = t * width, q.mu[t * width + d.y[t]]
-            residual = (1.0 - true) ** 2
-            if not d.masked:
-                residual = dot(q.mu, at, q.mu, at, width) + 1.0 - 2.0 * true
-            square += d.single[t] * d.rates[i] ** 2 * residual
+            if d.single[t] > 0.0:
+                square += d.single[t] * _own_square(d, q, i, t)
+    return square
+
+
+@helper(**KERNEL)
+def _own_square(d, q, i, t):
+    """‖w‖² of an attribute, of value 1 or without an L1 term, that only token t of sentence i has."""
+    at, y, square = t * d.labels.width, d.y[t], 0.0
+    for k in range(d.labels.count):
+        if not d.masked or k == y:
+            v = q.own[t] + d.rates[i] * ((1.0 if k == y else 0.0) - q.mu[at + k])
+            square += soft(v, d.threshold) ** 2
     return square

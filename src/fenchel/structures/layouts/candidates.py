@@ -67,7 +67,10 @@ def _write(blocks, i, s, scores):
 def _scores(blocks, i, v, s):
     begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
     for j in range(end - begin):
-        s[j] = _sparse.row_dot(blocks.layout.rows, begin + j, v)
+        if blocks.threshold == 0.0:
+            s[j] = _sparse.row_dot(blocks.layout.rows, begin + j, v)
+        else:
+            s[j] = _sparse.soft_dot(blocks.layout.rows, begin + j, v, blocks.threshold)
 
 
 @base.block_add.implement(CandidateRows)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper
-from fenchel._sparse import Rows, Table, column, row_begin, row_end
+from fenchel._math import soft
+from fenchel._sparse import Rows, Table, column, row_begin, row_end, soft_dot
 from fenchel.structures import base
 
 
@@ -60,8 +61,11 @@ def _write_one(blocks, i, s, scores):
 @base.block_scores.implement(SingleRows)
 def _score(blocks, i, v, s):
     layout, dot = blocks.layout, 0.0
-    for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
-        dot += layout.rows.data[e] * v[column(layout.rows, i, e)]
+    if blocks.threshold == 0.0:
+        for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
+            dot += layout.rows.data[e] * v[column(layout.rows, i, e)]
+    else:
+        dot = soft_dot(layout.rows, i, v, blocks.threshold)
     if layout.constant > 0.0:
         dot += layout.constant * v[layout.n_weights]
     s[0] = dot
@@ -130,8 +134,12 @@ def _scores(blocks, i, v, s):
         s[k] = layout.constant * v[d + k] if layout.constant > 0.0 else 0.0
     for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
         x, begin = layout.rows.data[e], column(layout.rows, i, e) * labels
-        for k in range(labels):
-            s[k] += x * v[begin + k]
+        if blocks.threshold == 0.0:
+            for k in range(labels):
+                s[k] += x * v[begin + k]
+        else:
+            for k in range(labels):
+                s[k] += x * soft(v[begin + k], blocks.threshold)
 
 
 @base.block_add.implement(CrossedRows)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._math import REORDER
+from fenchel._math import REORDER, soft
 from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base
 from fenchel.structures.layouts.distinct import (
@@ -84,32 +84,33 @@ def parts_of(layout):
 
 @base.block_scores.implement(LatticeTables)
 def _scores(blocks, i, v, s):
-    return scores(blocks.layout, i, v, s)
+    return scores(blocks.layout, i, v, blocks.threshold, s)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def scores(layout, i, v, s):
-    """s = scores of nodes and edges at the weights v; written."""
+def scores(layout, i, v, threshold, s):
+    """s = scores of nodes and edges at the weights soft(v, threshold); written."""
     K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
     for j in range(T * K):
         s[j] = 0.0
     for t in range(T):
-        gather(layout.rows, layout.starts[i] + t, K, v, np.uint64(0), s, t * K)
-    edge_scores(layout, i, v, s)
+        gather(layout.rows, layout.starts[i] + t, K, v, np.uint64(0), threshold, s, t * K)
+    edge_scores(layout, i, v, threshold, s)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def edge_scores(layout, i, v, s):
+def edge_scores(layout, i, v, threshold, s):
     """The part of `scores` that is of edges: s, from its nodes on, written."""
     K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
     V, table = parts_of(layout)
     pairs, nodes = K * K, T * K
     for t in range(tables_of(layout, T)):
         for j in range(pairs):
-            s[nodes + t * pairs + j] = v[table + j] if layout.tables > 0 else 0.0
+            s[nodes + t * pairs + j] = soft(v[table + j], threshold) if layout.tables > 0 else 0.0
     if layout.edges.n_columns > 0:
         for t in range(np.uint64(1), T):
-            gather(layout.edges, layout.starts[i] + t, pairs, v, V, s, nodes + (t - np.uint64(1)) * pairs)
+            at = nodes + (t - np.uint64(1)) * pairs
+            gather(layout.edges, layout.starts[i] + t, pairs, v, V, threshold, s, at)
 
 
 @helper(cache=True, nogil=True)
@@ -119,12 +120,16 @@ def tables_of(layout, T):
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def gather(rows, r, width, v, begin, s, at):
-    """s[at:at + width] += Σ_e x_e · v[begin + column·width:][:width] over the entries of row r; s written."""
+def gather(rows, r, width, v, begin, threshold, s, at):
+    """s[at:at + width] += Σ_e x_e · soft(v)[begin + column·width:][:width] over entries of row r; written."""
     for e in range(row_begin(rows, r), row_end(rows, r)):
         x, j = rows.data[e], begin + column(rows, r, e) * width
-        for k in range(width):
-            s[at + k] += x * v[j + k]
+        if threshold == 0.0:
+            for k in range(width):
+                s[at + k] += x * v[j + k]
+        else:
+            for k in range(width):
+                s[at + k] += x * soft(v[j + k], threshold)
 
 
 @base.block_add.implement(LatticeTables)

@@ -1,0 +1,132 @@
+"""Kind: all that the command line knows of one kind of model. The verbs are written once, over this."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import click
+
+import fenchel
+from fenchel.cli import options
+from fenchel.cli.output import Table
+
+WORDS = [["a", "b", "c"], ["b", "a"], ["c"], ["a", "c"]] * 5  # events, or sentences of words, to compile with
+
+
+class Calls(NamedTuple):
+    """Examples for the help of each verb: what stands behind `fenchel VERB KIND`."""
+
+    train: tuple[str, ...]
+    race: tuple[str, ...]
+    path: tuple[str, ...]
+
+
+class Kind(ABC):
+    """A kind of model: what help says of it, its options, files, estimator, scores and tables.
+
+    A subclass fills in the attributes below and the abstract methods; the others have defaults. `examples`
+    is what `read` makes of a file: anything with n, how many there are, and take(numbers), some of them.
+    `data` are the same as the estimator's numbers. Modules of kinds import what is heavy inside methods:
+    --help must not wait for Numba.
+    """
+
+    classes: tuple[str, ...]  # names of estimators; the first is trained, models of all are of this kind
+    summary: str  # a line for the list of kinds
+    makes: str  # "Train ... on"
+    file: str  # "on ..."
+    about: str  # what else `train --help` says of model and file
+    calls: Calls
+    options: tuple[Callable, ...] = ()  # of `train`, `race` and `path`, as click.option makes them
+    arguments: tuple[str, ...] = ()  # of the options, those that are arguments of the estimator
+    other_constant: str | None = None  # a name of options.OTHER_CONSTANTS: another way to say -C
+    reads: frozenset[str] = frozenset()  # the options of `predict` and `evaluate` that it knows
+    noun = "example"
+    few = 5  # examples of each stratum that are enough to compile every kernel
+    top = 20  # heaviest features that `inspect` shows
+
+    def __init__(self, name: str):
+        self.name = name
+
+    # ---- training
+
+    def estimator(self, settings: dict):
+        """The estimator that the options ask for; options that do not go together are refused."""
+        own = {name: settings[name] for name in self.arguments}
+        return getattr(fenchel, self.classes[0])(**self.common_arguments(settings), **own)
+
+    def common_arguments(self, settings: dict) -> dict:
+        """The arguments that all estimators share, from the options of a command."""
+        chosen, value = options.estimator_settings(settings), settings.get(self.other_constant)
+        if value is None:
+            return chosen
+        if options.given("C"):
+            both = f"-C and --{self.other_constant}"
+            raise click.UsageError(f"{both} are two ways to say the same; give one of them.")
+        return chosen | self.constant(self.other_constant, value)
+
+    def constant(self, name: str, value: float) -> dict:
+        """The estimator's argument for a constant by one of its names."""
+        return {name: value}
+
+    @abstractmethod
+    def read(self, path: str, settings: dict):
+        """The labelled examples of a file to train on."""
+
+    @abstractmethod
+    def read_like(self, path: str, examples, settings: dict):
+        """Labelled examples of another file, held out to score models of these."""
+
+    def clone_for(self, model, part):
+        """The estimator for a part of the examples."""
+        from sklearn.base import clone
+
+        return clone(model)
+
+    def encode(self, model, examples):
+        """The examples as numbers, for `problem`, `fit_encoded` and `set_weights` of the estimator.
+
+        Here the estimator may take over what only the examples tell, and what they contradict is refused.
+        """
+        return model.encode_training(examples.X, examples.y)
+
+    @abstractmethod
+    def sizes(self, model, examples, data) -> str:
+        """How many there are of what, with commas between."""
+
+    def strata(self, examples):
+        """(n,) a number for each example; folds have like shares of each."""
+        import numpy as np
+
+        return np.zeros(examples.n, dtype=int)
+
+    def measure(self, examples) -> str:
+        """What `score` gives."""
+        return "accuracy"
+
+    def score(self, model, examples) -> float:
+        """How good a fitted model is, the higher the better."""
+        return model.score(examples.X, examples.y)
+
+    # ---- fitted models
+
+    def why_no_probabilities(self, model) -> str | None:
+        """What to answer one who asks for probabilities; None where the model has them."""
+        if getattr(model, "loss", "log") != "log":
+            return "a model of the hinge loss has no probabilities; train with --loss log"
+        return None
+
+    @abstractmethod
+    def predict(self, model, path: str, given: dict, probabilities: bool) -> Iterable[str]:
+        """What `fenchel predict` prints, some lines at a time; given: options among `reads`."""
+
+    @abstractmethod
+    def evaluate(self, model, path: str, given: dict) -> tuple[dict[str, str], Table | None]:
+        """The facts and the table that `fenchel evaluate` prints."""
+
+    @abstractmethod
+    def inspect(self, model, top: int) -> tuple[dict[str, str], list[Table]]:
+        """The facts and tables that `fenchel inspect` prints, beyond those of all models."""
+
+    @abstractmethod
+    def compile(self) -> None:
+        """Fit and predict something small, so that later processes find the kernels compiled."""

@@ -1,0 +1,183 @@
+"""The kind `crf`: taggers, on column files or files of attributes. Chains of labels, log or hinge loss."""
+
+import click
+
+import fenchel
+from fenchel.cli import options
+from fenchel.cli.failures import Failure
+from fenchel.cli.kinds.base import WORDS, Calls
+from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
+from fenchel.cli.kinds.transitions import transition_tables
+from fenchel.cli.output import count, source
+from fenchel.cli.sentences import FORMATS, PRESET_FOR, iterate_lines, read, read_beside, refuse_banned
+
+
+def _pair(_context, _parameter, values):
+    """Each "A B" as a pair of labels."""
+    pairs = [tuple(value.split()) for value in values]
+    for value, pair in zip(values, pairs, strict=True):
+        if len(pair) != 2:
+            raise click.BadParameter(f'{value!r} is not two labels with a blank between, as "O I-NP".')
+    return pairs or None
+
+
+class Chain(Tagging):
+    """ChainCRF with a template over columns, or on attributes as they are given."""
+
+    classes = ("ChainCRF",)
+    makes = "a tagger: a conditional random field or, with --loss hinge, a max-margin network,"
+    file = "the column file or CRFsuite file DATA"
+    about = """A column file has a token a line, its columns between blanks or tabs, the label last, and a
+    blank line behind each sentence. A template says what the tagger sees of the columns; `fenchel attributes`
+    shows it. A CRFsuite file has lines label TAB attribute TAB ..., and is told from columns by its first
+    lines (--format decides). Gzip is gunzipped, - is standard input. With --valid the F1 of spans is reported
+    if labels are of the kind B-NP I-NP O, else the accuracy; with --trace at every check."""
+    calls = Calls(
+        train=(
+            "train.txt -o model.fenchel --template chunk --valid test.txt",
+            'train.txt -o model.fenchel --ban "O I-NP" --c2 0.1 --min-count 2',
+        ),
+        race=("train.txt --template chunk --solvers eg,sdca,lbfgs --output race/",),
+        path=("train.txt --template chunk --from 0.01 --to 10 --cv 5 -o best.fenchel",),
+    )
+    options = (
+        click.option(
+            "--format",
+            type=click.Choice(FORMATS),
+            default=None,
+            show_default="as DATA look",
+            help="columns: a token a line, the label in the last column. "
+            "crfsuite: label TAB attribute TAB ...",
+        ),
+        click.option(
+            "--template",
+            default=None,
+            show_default="pos for 2 columns, chunk for 3, ner for 4",
+            metavar="NAME|FILE",
+            help="How columns become attributes: a preset (chunk, ner, pos), or a template of CRF++ or "
+            "Wapiti.",
+        ),
+        click.option(
+            "--loss",
+            type=click.Choice(["log", "hinge"]),
+            default="log",
+            help="log: conditional random field. hinge: max-margin Markov network.",
+        ),
+        options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
+        options.flag("--observed", "Weights only for attributes with labels they were seen with."),
+        options.flag("--bias", "Add a weight for each label."),
+        options.flag("--boundaries", "Add weights for each label in first and in last place."),
+        click.option(
+            "--ban",
+            "banned",
+            multiple=True,
+            callback=_pair,
+            metavar='"A B"',
+            help='Label B never follows label A, as "O I-NP". May be given several times.',
+        ),
+    )
+    arguments = ("template", "loss", "min_count", "observed", "bias", "boundaries", "banned")
+    other_constant = "c2"
+
+    # ---- training
+
+    def estimator(self, settings):
+        if settings["template"] and settings["format"] == "crfsuite":
+            raise click.UsageError(
+                "--template goes with columns; a CRFsuite file has its attributes already."
+            )
+        return super().estimator(settings)
+
+    def constant(self, name, value):
+        """Σ loss + c2‖w‖² is C Σ loss + ½‖w‖² times a number."""
+        if name == "c2":
+            return {"C": 0.5 / value if value else float("inf")}
+        return super().constant(name, value)
+
+    def read(self, path, settings):
+        return read(path, "columns" if settings["template"] else settings["format"])
+
+    def read_like(self, path, examples, settings):
+        return read_beside(path, examples)
+
+    def encode(self, model, examples):
+        """By the template that goes with the number of columns, unless there is one."""
+        if examples.columns and not model.template:
+            model.template = PRESET_FOR.get(examples.columns)
+            if not model.template:
+                columns = f"{examples.columns} columns"
+                raise Failure(f"{examples.name}: there is no default for {columns}; give --template")
+        refuse_banned(examples, model.banned)
+        return model.encode_training(examples.X, examples.y, examples.weight)
+
+    def clone_for(self, model, part):
+        """The estimator without bans of labels that a part of the data does not have."""
+        known = set(part.labels)
+        banned = [pair for pair in model.banned or () if known.issuperset(pair)]
+        return super().clone_for(model, part).set_params(banned=banned or None)
+
+    def sizes(self, model, examples, data):
+        by = f" by the template {model.template}" if model.template else ""
+        attributes = data.sequences.rows.n_columns + data.sequences.edges.n_columns
+        return f"{examples.sizes()}, {count(attributes, 'attribute')}{by}"
+
+    # ---- fitted models
+
+    def read_for(self, model, path):
+        if not _has_columns(model):
+            return read(path, "crfsuite")
+        corpus, wanted = read(path, "columns"), model.source_.extractor.n_columns + 1
+        if corpus.columns != wanted:
+            found = f"{corpus.name}: {count(corpus.columns, 'column')}"
+            raise Failure(f"{found}, but the model was trained on {wanted}, the label being the last")
+        return corpus
+
+    def sentences(self, model, path):
+        return _column_sentences(model, path) if _has_columns(model) else _attribute_sentences(path)
+
+    def inspect(self, model, top):
+        """Labels and sizes; transitions; the heaviest attributes of each label."""
+        attributes, edges = model.sizes_
+        attributes = f"{attributes:,}" + (f", and {edges:,} of pairs of labels" if edges else "")
+        facts = tagger_facts(model, attributes, model.weights_)
+        if model.source_.kind == "template":
+            extractor = model.source_.extractor
+            facts["read as"] = f"{extractor.n_columns + 1} columns, template {extractor.template.name}"
+        return facts, [*transition_tables(model), attribute_table(model, top)]
+
+    def compile(self):
+        X = [[[word] for word in sentence] for sentence in WORDS]
+        for observed in (False, True):
+            model = fenchel.ChainCRF(observed=observed).fit(X, WORDS)
+            model.predict(X)
+            model.predict_marginals(X)
+
+
+def _has_columns(model):
+    """Whether a model reads column files; if not, it reads attributes."""
+    features = model.source_
+    if features.kind == "numbered" or (features.kind == "named" and features.function is not None):
+        raise Failure("the model was trained in Python on what no file holds; use it there, by fenchel.load")
+    return features.kind == "template"
+
+
+def _column_sentences(model, path):
+    """(lines, list of tuples of strings) of each sentence, without the label's column if there is one."""
+    wanted = model.source_.extractor.n_columns
+    for lines, tokens in iterate_lines(path):
+        if tokens is None:
+            yield lines, None
+            continue
+        if tokens.n_columns not in (wanted, wanted + 1):
+            found = f"{source(path)}: {count(tokens.n_columns, 'column')}"
+            raise Failure(
+                f"{found}, but the model was trained on {wanted + 1}; give those, or all but the label"
+            )
+        yield lines, [token[:wanted] for token in next(tokens.sentences())]
+
+
+def _attribute_sentences(path):
+    from fenchel.io.crfsuite import iterate_crfsuite
+
+    for sequence in iterate_crfsuite(path):
+        yield None, sequence.attributes

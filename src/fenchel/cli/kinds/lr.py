@@ -1,0 +1,189 @@
+"""The kind `lr`: logistic regression and support vector machines of two classes or more, on libsvm files."""
+
+from dataclasses import dataclass
+
+import click
+
+import fenchel
+from fenchel.cli import options
+from fenchel.cli.failures import Failure
+from fenchel.cli.kinds.base import Calls, Kind
+from fenchel.cli.kinds.classes import class_table, label_lines
+from fenchel.cli.output import Table, count, label_text, listed, source
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A libsvm file: X (n, d) sparse, y (n,)."""
+
+    X: object
+    y: object
+
+    @property
+    def n(self) -> int:
+        return self.y.size
+
+    def take(self, numbers) -> "Rows":
+        return Rows(self.X[numbers], self.y[numbers])
+
+
+class Linear(Kind):
+    """LogisticRegression, or with --loss hinge LinearSVC."""
+
+    classes = ("LogisticRegression", "LinearSVC")
+    summary = "Two classes or more, from a libsvm file."
+    makes = "logistic regression (or, with --loss hinge, a support vector machine)"
+    file = "the libsvm file DATA"
+    about = """DATA has one example a line: label index:value ..., indices from 1 and increasing. Of more than
+    two different labels it makes a multinomial model (with --loss hinge: Crammer and Singer's machine). Gzip
+    is gunzipped whatever its name, - is standard input."""
+    calls = Calls(
+        train=("train.svm -o model.fenchel -C 0.1 --tol 1e-4 --valid test.svm",),
+        race=("train.svm --solvers cd-dual,lbfgs,tron --tol 1e-6 --output race/",),
+        path=("train.svm --from 0.001 --to 100 --cv 5 -o best.fenchel",),
+    )
+    options = (
+        options.loss,
+        options.flag("--no-intercept", "Leave the intercept out."),
+        click.option(
+            "--intercept-scaling",
+            type=options.POSITIVE,
+            default=None,
+            show_default="free intercept; 1 for the hinge loss",
+            metavar="S",
+            help="Make the intercept the weight of a constant feature of this value, penalised like the "
+            "others.",
+        ),
+        click.option(
+            "--class-weight",
+            type=click.Choice(["balanced"]),
+            default=None,
+            show_default="all examples weigh 1",
+            help="balanced: each class weighs the same in total, n / (classes · its examples) per example.",
+        ),
+        options.count(
+            "--features",
+            None,
+            "Number of features, for when other files hold some that DATA lacks.",
+            show_default="the largest index in DATA",
+        ),
+        options.zero_based,
+    )
+    reads = frozenset({"zero_based"})
+    few = 20
+
+    # ---- training
+
+    def estimator(self, settings):
+        if settings["no_intercept"] and settings["intercept_scaling"] is not None:
+            raise click.UsageError("--intercept-scaling has no meaning with --no-intercept.")
+        name = "LogisticRegression" if settings["loss"] == "log" else "LinearSVC"
+        return getattr(fenchel, name)(
+            **self.common_arguments(settings),
+            fit_intercept=not settings["no_intercept"],
+            intercept_scaling=settings["intercept_scaling"],
+            class_weight=settings["class_weight"],
+        )
+
+    def read(self, path, settings):
+        rows = _read(path, settings["features"], settings["zero_based"])
+        if (rows.y == rows.y[0]).all():
+            only = label_text(rows.y[0])
+            raise Failure(f"{source(path)}: all labels are {only}, expected two classes or more")
+        return rows
+
+    def read_like(self, path, examples, settings):
+        import numpy as np
+
+        return _read_known(path, examples.X.shape[1], np.unique(examples.y), settings["zero_based"])
+
+    def encode(self, model, examples):
+        if (examples.y == examples.y[0]).all():  # the file has more
+            raise Failure("a fold leaves examples of one class only to train on; use a smaller --cv")
+        return super().encode(model, examples)
+
+    def sizes(self, model, examples, data):
+        n, d = examples.X.shape
+        return f"{count(n, 'example')}, {count(d, 'feature')}, {count(examples.X.nnz, 'non-zero')}"
+
+    def strata(self, examples):
+        return examples.y
+
+    # ---- fitted models
+
+    def predict(self, model, path, given, probabilities):
+        """A line per example: its label, and behind it the probability of each class if asked for."""
+        X = _read(path, model.n_features_in_, **given).X
+        shares = model.predict_proba(X).tolist() if probabilities else None
+        return label_lines(map(label_text, model.predict(X).tolist()), shares)
+
+    def evaluate(self, model, path, given):
+        """Accuracy, log-loss where there are probabilities, and the scores of each class."""
+        from fenchel.metrics import accuracy, log_loss
+
+        rows = _read_known(path, model.n_features_in_, model.classes_, **given)
+        predicted = model.predict(rows.X)
+        facts = {"examples": f"{rows.n}", "accuracy": f"{accuracy(rows.y, predicted):.6g}"}
+        if hasattr(model, "predict_log_proba"):
+            loss = log_loss(rows.y, model.predict_log_proba(rows.X), model.classes_)
+            facts["log-loss"] = f"{loss:.6g} nats an example"
+        return facts, class_table(rows.y, predicted, model.classes_)
+
+    def inspect(self, model, top):
+        """Classes and sizes, and the features that weigh most."""
+        import numpy as np
+
+        labels, w = [label_text(label) for label in model.classes_.tolist()], model.coef_
+        used = f"{w.shape[1]:,}, {np.count_nonzero(w.any(axis=0)):,} of them with a weight other than 0"
+        intercepts = ", ".join(f"{b:.6g}" for b in model.intercept_[:10]) + (", ..." if len(w) > 10 else "")
+        facts = {"classes": listed(labels), "features": used, "intercept": intercepts}
+        if len(labels) == 2:
+            facts["classes"] += f" (a positive score says {labels[1]})"
+        return facts, [_heaviest(w, labels, top)]
+
+    def compile(self):
+        import numpy as np
+        import scipy.sparse as sp
+
+        # a dense table; its first rows are too few for one
+        X = np.random.default_rng(0).normal(size=(1500, 20))
+        for labels in (2, 5):
+            y = np.arange(X.shape[0]) % labels
+            for some in (X, X[:100], sp.csr_matrix(X[:100])):
+                for name in self.classes:
+                    getattr(fenchel, name)(tol=0.1).fit(some, y[: some.shape[0]]).predict(some)
+
+
+def _read(path, n_features, zero_based=False):
+    from fenchel.io.libsvm import read_libsvm
+
+    return Rows(*read_libsvm(path, n_features=n_features, zero_based=zero_based))
+
+
+def _read_known(path, n_features, classes, zero_based=False):
+    """Labelled data for a model of these features and classes."""
+    import numpy as np
+
+    rows = _read(path, n_features, zero_based)
+    unseen = rows.y[~np.isin(rows.y, classes)]
+    if unseen.size:
+        known = listed(classes.tolist())
+        raise Failure(f"{source(path)}: label {label_text(unseen[0])}, but the model's are {known}")
+    return rows
+
+
+def _heaviest(w, labels, top):
+    """The heaviest weights: of two classes with the one each speaks for, of more with the one it is of."""
+    import numpy as np
+
+    from fenchel.estimators.explanation import heaviest
+
+    places = zip(*np.unravel_index(heaviest(w.ravel(), top), w.shape), strict=True)
+    two = len(labels) == 2
+    rows = [
+        [str(j + 1), f"{w[k, j]:+.6g}", labels[int(w[k, j] > 0.0) if two else k]]
+        for k, j in places
+        if w[k, j]
+    ]
+    title = f"heaviest features, counted from 1 ({len(rows)} of {w.size:,} weights)"
+    return Table(["feature", "weight", "speaks for" if two else "class"], rows, {"feature", "weight"}, title)

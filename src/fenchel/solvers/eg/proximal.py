@@ -1,0 +1,140 @@
+"""Weak regularisers: exponentiated gradient on a proximal problem whose centre follows the weights.
+
+    min P(w) + κ/2 ‖w − w₀‖²,    w₀ ← w after every pass
+
+Its dual has the same blocks with λ + κ in the place of λ: a visit costs as few trials as under a strong
+regulariser. Its weights are w = soft(v, λ₁/(λ + κ)), v = (u + κ w₀)/(λ + κ), u = Σ m_i A_iᵀ(y_i − μ_i). (The
+proximal point method; for the dual the method of multipliers.)
+
+The certificate is of P itself. That at w(μ) of a weak λ would be worth little; P at w and D at mixtures of μ
+with the truth are near each other:
+
+    μ_i' = t μ_i + (1 − t) y_i,   u' = t u,   H(μ_i') exact, since the truth is one output of many
+
+and with an L1 term few |t u_j| exceed λ₁.
+"""
+
+import numpy as np
+
+from fenchel._cache import helper, njit
+from fenchel._math import soft
+from fenchel.certificates import FEW, sum_rounding
+from fenchel.structures.lattice_lanes import KERNEL, ONE, dot
+
+REACH = 0.04  # λ + κ relative to the mean of m_i ‖x_t‖²: CoNLL-2000 with c2 = .4
+MIXTURES = np.concatenate([[1.0], 1.0 - np.geomspace(1e-7, 0.5, 60)])  # t
+
+
+def proximal_penalty(problem) -> float:
+    """κ: what λ lacks to what makes visits easy; 0 where that is not worth a centre."""
+    enough = REACH * problem.examples.mass.mean() * float(problem.design.norms.mean())
+    return enough - problem.lam if problem.lam < 0.5 * enough else 0.0
+
+
+class Centre:
+    """κ w₀/(λ + κ), as `weights.Dual` has v: of rows and transitions; of attributes of one token it is q.own."""
+
+    def __init__(self, dual, share: float):
+        """share: κ/(λ + κ)."""
+        self.share, self.rows, self.edges = share, np.zeros_like(dual.v), np.zeros_like(dual.edge_v)
+
+    def restore(self, q) -> None:
+        """q.v, q.edge_v of weights that are nothing but the centre's; written."""
+        q.v[:], q.edge_v[:] = self.rows, self.edges
+
+    def follow(self, d, q) -> float:
+        """w₀ ← w; v, table and own written. Returns ‖w − w₀‖² as it was."""
+        moved = _follow(q.v, self.rows, d.threshold, self.share)
+        moved += _follow(q.edge_v, self.edges, d.threshold, self.share)
+        q.table[:] = q.edge_v - np.clip(q.edge_v, -d.threshold, d.threshold)
+        return moved + _follow_own(d, q, self.share)
+
+
+@njit(cache=True, nogil=True)
+def _follow(v, centre, threshold, share):
+    """centre, v written."""
+    moved = 0.0
+    for j in range(v.size):
+        w = soft(v[j], threshold)
+        if w != 0.0 or centre[j] != 0.0:
+            change = share * w - centre[j]
+            v[j] += change
+            centre[j] += change
+            moved += change * change
+    return moved / (share * share)
+
+
+@njit(cache=True, nogil=True)
+def _follow_own(d, q, share):
+    """Of attributes of one token, which have the weight of its label alone; q.own written."""
+    moved = 0.0
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            if d.single[t] > 0.0:
+                change = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold) - q.own[t]
+                q.own[t] += change
+                moved += d.single[t] * change * change
+    return moved / (share * share)
+
+
+@helper(cache=True, nogil=True)
+def _pull(d, q, i, t):
+    """c (1 − μ) of the label of token t."""
+    return d.rates[i] * (1.0 - q.mu[t * d.labels.width + d.y[t]])
+
+
+# ---- the bound
+
+
+def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> float:
+    """max over t of D at the mixtures, less what rounding may have added; lam: λ + κ, moved as in `Point`."""
+    u, counts = _pulls(problem, d, q, centre, lam)
+    likelihoods = np.empty(problem.n)
+    _log_likelihoods(d, q, entropies, likelihoods)
+    error, mass = sum_rounding(problem.extent, moved), problem.examples.mass
+    best = -np.inf
+    for t in MIXTURES:
+        over = np.maximum(t * u - problem.l1, 0.0)
+        square = float(counts @ (over * over))
+        concave = float(mass @ _mixed_entropies(t, entropies, likelihoods))
+        penalty = square / (2.0 * problem.lam)
+        off = (np.sqrt(square) * error + 0.5 * error**2) / problem.lam + FEW * (concave + penalty)
+        best = max(best, concave - penalty - off)
+    return best
+
+
+def _pulls(problem, d, q, centre, lam):
+    """|u_j| of the weights where it exceeds λ₁, and how many weights have it."""
+    own = np.repeat(lam * d.rates, np.diff(d.starts.astype(np.int64)))
+    width = int(d.labels.width)
+    own = own * (1.0 - q.mu.reshape(-1, width)[np.arange(d.y.size), d.y.astype(np.int64)])
+    parts = lam * np.abs(q.v - centre.rows), lam * np.abs(q.edge_v - centre.edges), own
+    counts = np.ones(parts[0].size), np.ones(parts[1].size), d.single
+    kept = [part > problem.l1 for part in parts]
+    return tuple(np.concatenate([a[k] for a, k in zip(each, kept, strict=True)]) for each in (parts, counts))
+
+
+def _mixed_entropies(t, entropies, likelihoods):
+    """H(t μ + (1 − t) y), from H(μ) and log μ(y): the other outputs are scaled by t, and more likely is y."""
+    truth = np.exp(likelihoods)
+    p, others = t * truth + (1.0 - t), t * (1.0 - truth)
+    rest = np.maximum(entropies + truth * likelihoods, 0.0)  # −Σ μ(z) log μ(z) over outputs other than y
+    return t * rest - others * np.log(t) - p * np.log(p)
+
+
+@njit(**KERNEL)
+def _log_likelihoods(d, q, entropies, out):
+    """log μ_i(y_i) = ⟨θ, y⟩ − log Z(θ), less what rounding may have added; out (n,) written."""
+    width, size = d.labels.width, np.uint64(d.edge_keep.size)
+    for i in range(np.uint64(d.starts.size - 1)):
+        first, truth, reach = d.starts[i], 0.0, 0.0
+        for t in range(first, d.starts[i + ONE]):
+            here = q.theta[t * width + d.y[t]]
+            if t > first:
+                here += q.edge_theta[i * size + d.y[t - ONE] * width + d.y[t]]
+            truth += here
+            reach += abs(here)
+        nodes = (d.starts[i + ONE] - first) * width
+        level = entropies[i] + dot(q.theta, first * width, q.mu, first * width, nodes)
+        level += dot(q.edge_theta, i * size, q.edge_mu, i * size, size)
+        out[i] = min(truth - level, 0.0) - 4e-15 * (1.0 + reach + abs(level))
