@@ -91,14 +91,14 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
 def plan(problem: Problem) -> list:
     """The rule behind solver="auto": solvers in turn, (name, limits), the last one by its name alone.
 
-    docs/choosing.md has the measurements it rests on. With an L1 term the one solver that takes it.
+    docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual, then OWL-QN.
     Sequences: exponentiated gradient unless they are long, or cutting planes for the hinge loss. Otherwise:
     Newton where its matrices are next to nothing, on dense features after a trial of L-BFGS. Dual coordinate
     descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
     is slow, a method of the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
     """
     if problem.l1 > 0.0:
-        return ["lbfgs"]
+        return _choose_for_l1(problem)
     if not problem.structure.listed:
         return [_choose_for_sequences(problem)]
     if problem.loss.hinge:
@@ -138,6 +138,17 @@ def _is_worth_a_matrix(problem) -> bool:
 def _fits(name, problem) -> bool:
     """Whether the dual variables of a solver take at most half of what memory there is."""
     return make(name).copies(problem) * array_bytes(problem) <= 0.5 * available_bytes()
+
+
+def _choose_for_l1(problem) -> list:
+    """Dual methods read weights through a threshold; without λ there is no dual to speak of."""
+    if not problem.structure.listed:
+        first = _choose_for_sequences(problem)
+    else:
+        first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
+    if problem.lam == 0.0 or problem.loss.hinge or first == "lbfgs" or not _fits(first, problem):
+        return ["lbfgs"]
+    return [(first, MANY), "lbfgs"]
 
 
 def _choose_for_sequences(problem) -> str:

@@ -91,7 +91,7 @@ class Certified:
         return certified(*model, primal, gap, rounding, price + off)
 
     def bounded_point(self, w, value, dual, moved) -> Point:
-        """The certificate at w, where Σ m_i loss_i = value, with a bound of another point; no offset is free."""
+        """The certificate at w, where Σ m_i loss_i = value, with the bound of another point; no free b."""
         primal = value + self.regularizer.value(w)
         rounding, _ = self._doubts(w, 0.0, primal, max(primal - dual, 0.0), moved, 0.0)
         return certified(w, 0.0, primal, primal - dual, rounding, 0.0)

@@ -113,6 +113,21 @@ loss = click.option(
     default="log",
     help="log: logistic regression, maximum entropy. hinge: support vector machine.",
 )
+c1 = click.option(
+    "--c1",
+    type=NOT_NEGATIVE,
+    default=None,
+    show_default="no L1 term",
+    metavar="FLOAT",
+    help="With --c2: CRFsuite's constants, as in Σ loss + c1 ‖w‖₁ + c2 ‖w‖². Weights that do not pay are 0.",
+)
+l1_ratio = click.option(
+    "--l1-ratio",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    metavar="R",
+    help="C Σ loss + R ‖w‖₁ + (1 − R)/2 ‖w‖²: with R > 0 weights that do not pay are exactly 0.",
+)
 valid = click.option("--valid", metavar="FILE", help="Labelled data; the model's score on them is reported.")
 zero_based = flag(
     "--zero-based",

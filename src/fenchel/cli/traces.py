@@ -7,10 +7,10 @@ from fenchel.cli.output import say
 
 
 def save_trace(path, trace, certificate, settings) -> None:
-    """Write the trace and the certificate of a run, with its settings: seed, C or sigma2, tol."""
+    """Write the trace and the certificate of a run, with its settings: seed, constants, tol."""
     from fenchel.io.trace import write_trace
 
-    known = ("seed", "C", "sigma2", "tol")
+    known = ("seed", "C", "sigma2", "c1", "c2", "l1_ratio", "tol")
     facts = {name: settings[name] for name in known if settings.get(name) is not None}
     with writing(path):
         write_trace(path, trace, **facts, certificate=certificate.to_dict())
@@ -19,7 +19,7 @@ def save_trace(path, trace, certificate, settings) -> None:
 def settings_of(model) -> dict:
     """Seed, constant and tol of an estimator, for `save_trace`."""
     settings = model.get_params(deep=False)
-    if settings.get("sigma2") is not None:
+    if settings.get("sigma2") is not None or settings.get("c2") is not None:
         settings["C"] = None
     return settings | {"seed": settings["random_state"]}
 

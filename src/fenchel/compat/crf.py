@@ -42,20 +42,19 @@ class CRF(BaseEstimator):
     Parameters
     ----------
     algorithm : None, "lbfgs" or "l2sgd"
-        None chooses by the problem. "lbfgs": L-BFGS, or OWL-QN where c1 > 0. "l2sgd": a method that visits
-        sequence by sequence, without c1. The optimum is the same.
+        Names of ways to one optimum: the fastest that there is is taken. "l2sgd" leaves c1 out, as CRFsuite
+        does; with num_memories it is L-BFGS, or OWL-QN where c1 > 0.
     min_freq : float, default 0
         Pairs of attribute and label, and of labels, whose values add up to less in training have no weight.
     all_possible_states, all_possible_transitions : bool, default False
         Whether pairs of attribute and label (of label and next label) that training does not show have one.
     c1, c2 : float, default 0 and 1
     max_iterations : int or inf, default 1000
-        At most so many passes over the data.
+        At most so many passes over the data. Where it was given, to end there is no warning.
     num_memories : int or None
         Pairs that L-BFGS remembers.
     tol : float or None
-        Stop when the objective is proven to be within this fraction of the optimum. None: 1e-6, or 1e-4 where
-        c1 > 0, whose proofs are looser than the truth.
+        Stop when the objective is proven to be within this fraction of the optimum. None: 1e-4.
     verbose : bool
         A line to stderr after each check.
     others
@@ -188,14 +187,10 @@ class CRF(BaseEstimator):
         return {"c1": c1, "c2": 1.0 if self.c2 is None else self.c2}
 
     def _tolerance(self):
-        if self.tol is not None:
-            return self.tol
-        return 1e-4 if self._constants()["c1"] > 0.0 else 1e-6
+        return 1e-4 if self.tol is None else self.tol
 
     def _solver(self):
-        if self.algorithm != "lbfgs":
-            return "auto"
-        return make("lbfgs") if self.num_memories is None else make("lbfgs", memory=self.num_memories)
+        return "auto" if self.num_memories is None else make("lbfgs", memory=self.num_memories)
 
     def _weights(self, data, zeros):
         """(d,) bool, the weights that CRFsuite would make: of pairs seen or all, of values that add up."""
@@ -205,7 +200,8 @@ class CRF(BaseEstimator):
         return np.concatenate([states, moves.at_least(least, self.all_possible_transitions)])
 
     def _warn(self, result):
-        if result.status is Status.CONVERGED:
+        asked_for = result.status is Status.MAX_PASSES and self.max_iterations is not None
+        if result.status is Status.CONVERGED or asked_for:
             return
         remedy = REMEDY.get(result.status, "raise tol")
         warnings.warn(

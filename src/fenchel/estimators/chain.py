@@ -41,7 +41,10 @@ class ChainCRF(Trained):
     Parameters
     ----------
     C : float, default 1.0
-        Inverse regularisation strength; inf means none. CRFsuite's c2 is 1/(2C).
+        Inverse regularisation strength; inf means none.
+    c1, c2 : float or None, default None
+        Instead of C, CRFsuite's constants: minimises Σ_i v_i loss_i + c1 ‖w‖₁ + c2 ‖w‖². c2 alone is
+        C = 1/(2 c2); with c1 > 0, log loss only, weights that do not pay are exactly 0.
     loss : "log" or "hinge", default "log"
     template : None, str, Template or function, default None
         How columns of strings become attributes: the name of a preset ("chunk", "pos", "ner"), a template
@@ -82,6 +85,8 @@ class ChainCRF(Trained):
         self,
         C=1.0,
         *,
+        c1=None,
+        c2=None,
         loss="log",
         template=None,
         min_count=1,
@@ -101,6 +106,8 @@ class ChainCRF(Trained):
         callbacks=None,
     ):
         self.C = C
+        self.c1 = c1
+        self.c2 = c2
         self.loss = loss
         self.template = template
         self.min_count = min_count
@@ -171,9 +178,21 @@ class ChainCRF(Trained):
             token_weight=full.token_weight,
             threads=self.n_jobs,
         )
-        constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else {"C": self.C}
+        constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else self._constants()
         rows, starts = as_matrix(full.sequences.rows), full.sequences.starts
         return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
+
+    def _constants(self) -> dict:
+        """By the names of `fenchel.constants`."""
+        if self.c1 is None and self.c2 is None:
+            return {"C": self.C}
+        if self.c2 is None:
+            raise ValueError(f"c1={self.c1:g} without c2; give both, c2=0 for none (C is not CRFsuite's)")
+        if self.C != 1.0:
+            raise ValueError(
+                f"C={self.C:g} and c2={self.c2:g} are two ways to say the same; give one of them"
+            )
+        return {"c1": self.c1 or 0.0, "c2": self.c2}
 
     def _has_table(self, source):
         return bool(self.transitions and source.transitions)

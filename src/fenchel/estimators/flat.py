@@ -110,7 +110,7 @@ class LinearClassifier(ClassifierMixin, Trained):
             "intercept_scaling": self.intercept_scaling,
             "sample_weight": weight,
             "threads": self.n_jobs,
-            "C": self.C,
+            **self._constants(),
         }
         if classes.size == 2:
             return problems.binary(data.X, codes, **settings)
@@ -120,6 +120,10 @@ class LinearClassifier(ClassifierMixin, Trained):
                 name = classes.tolist()[np.argmin(shares)]
                 raise ValueError(f"the class {name!r} has no examples of positive weight; leave its rows out")
         return problems.flat(data.X, codes, labels=classes.size, **settings)
+
+    def _constants(self):
+        """By the names of `fenchel.constants`."""
+        return {"C": self.C}
 
     def _encode(self, y):
         """Sorted classes, and the number of each y among them."""
@@ -240,7 +244,7 @@ def two_whole_numbers(y) -> np.ndarray | None:
 
 
 class LogisticRegression(LinearClassifier):
-    """L2-regularised logistic regression, with a proof of how far it is from the optimum.
+    """Regularised logistic regression, with a proof of how far it is from the optimum.
 
     Minimises  C Σ_i v_i log(1 + exp(−y_i (w·x_i + b))) + ½‖w‖²  over w and the free intercept b; of more
     than two classes  C Σ_i v_i (log Σ_k exp(w_k·x_i + b_k) − w_y·x_i − b_y) + ½ Σ_k ‖w_k‖²,  the multinomial
@@ -250,6 +254,9 @@ class LogisticRegression(LinearClassifier):
     ----------
     C : float, default 1.0
         Inverse regularisation strength, as in scikit-learn; inf means none.
+    l1_ratio : float, default 0.0
+        The share r of the L1 norm in the penalty, r ‖w‖₁ + (1 − r)/2 ‖w‖²: with r > 0 weights that do not pay
+        are exactly 0. 1 is the lasso.
     solver : str or solver, default "auto"
         A name of `fenchel.solvers.SOLVERS`, an instance such as `fenchel.solvers.CDDual(xi=0.5)`, or "auto".
     tol : float, default 1e-3
@@ -296,6 +303,44 @@ class LogisticRegression(LinearClassifier):
     """
 
     loss = "log"
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        l1_ratio=0.0,
+        solver="auto",
+        tol=1e-3,
+        fit_intercept=True,
+        intercept_scaling=None,
+        class_weight=None,
+        max_iter=1000,
+        max_seconds=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        super().__init__(
+            C,
+            solver=solver,
+            tol=tol,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            class_weight=class_weight,
+            max_iter=max_iter,
+            max_seconds=max_seconds,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+        self.l1_ratio = l1_ratio
+
+    def _constants(self):
+        return {"C": self.C, "l1_ratio": self.l1_ratio} if self.l1_ratio else {"C": self.C}
 
     def predict_proba(self, X):
         """Probabilities (n, classes) of classes_."""

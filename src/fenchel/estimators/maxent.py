@@ -54,6 +54,10 @@ class MaxEnt(ClassifierMixin, Trained):
         hinge makes it a max-margin model (Crammer and Singer's), without probabilities.
     min_count : int, default 1
         A feature that fewer events have is left out.
+    observed : bool, default False
+        Whether only pairs of attribute and label that were seen have weights; not of a joint model.
+    l1_ratio : float, default 0.0
+        The share of the L1 norm in the penalty, as in LogisticRegression; goes with C.
     solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
         As in LogisticRegression. A warm start keeps the weights of all features and labels it knows by name.
 
@@ -83,6 +87,8 @@ class MaxEnt(ClassifierMixin, Trained):
         *,
         loss="log",
         min_count=1,
+        observed=False,
+        l1_ratio=0.0,
         solver="auto",
         tol=1e-3,
         max_iter=1000,
@@ -97,6 +103,8 @@ class MaxEnt(ClassifierMixin, Trained):
         self.C = C
         self.loss = loss
         self.min_count = min_count
+        self.observed = observed
+        self.l1_ratio = l1_ratio
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -148,10 +156,14 @@ class MaxEnt(ClassifierMixin, Trained):
         self._check(data)
         settings = {"loss": self.loss, "sample_weight": data.weight, "threads": self.n_jobs}
         settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
+        settings |= {"l1_ratio": self.l1_ratio} if self.l1_ratio else {}
         X = as_csr(data.rows)
-        if data.joint:
-            return problems.joint(X, data.candidate_targets, data.starts, **settings)
-        return problems.flat(X, data.targets, labels=data.classes.size, **settings)
+        if not data.joint:
+            labels, observed = data.classes.size, self.observed
+            return problems.flat(X, data.targets, labels=labels, observed=observed, **settings)
+        if self.observed:
+            raise ValueError("observed has no meaning for candidates, whose features are given; leave it out")
+        return problems.joint(X, data.candidate_targets, data.starts, **settings)
 
     def _check(self, data):
         if data.n == 0:

@@ -34,6 +34,10 @@ def _is_positive(value):
     return is_number(value) and 0.0 < value < np.inf
 
 
+def _is_finite(value):
+    return is_number(value) and value < np.inf
+
+
 def _is_seed(value):
     return is_whole(value, 0) or isinstance(value, np.random.RandomState)
 
@@ -67,6 +71,9 @@ EXPECTED: dict[str, tuple[str, Callable]] = {
     "intercept_scaling": ("a positive finite number, or None", _is_positive),
     "loss": ("'log' or 'hinge'", lambda value: isinstance(value, str)),  # `problems` knows which there are
     "min_freq": ("a number", lambda value: is_number(value, -np.inf)),
+    "l1_ratio": ("a number between 0 and 1", lambda value: is_number(value) and value <= 1.0),
+    "c1": ("a finite number, at least 0, or None", _is_finite),
+    "c2": ("a finite number, at least 0, or None", _is_finite),
 } | {
     **dict.fromkeys(["warm_start", "fit_intercept", "observed", "transitions"], SWITCH),
     **dict.fromkeys(["bias", "boundaries", "tag_dictionary"], SWITCH),
@@ -74,7 +81,8 @@ EXPECTED: dict[str, tuple[str, Callable]] = {
     **dict.fromkeys(["min_count", "beam", "rare", "num_memories"], COUNT),
 }
 MAY_BE_NONE = frozenset(
-    ["max_seconds", "random_state", "n_jobs", "callbacks", "intercept_scaling", "template", "banned"]
+    {"max_seconds", "random_state", "n_jobs", "callbacks", "intercept_scaling", "template", "banned"}
+    | {"c1", "c2"}
 )
 
 

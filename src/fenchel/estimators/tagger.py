@@ -53,6 +53,8 @@ class MaxEntTagger(Trained):
         An attribute that fewer tokens have is left out; frequent words stay.
     tag_dictionary : bool, default True
         A frequent word takes only tags it had in training.
+    observed : bool, default False
+        Whether only pairs of attribute and tag that were seen have weights, as in OpenNLP.
     solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
         As in LogisticRegression. A warm start keeps the weights of all attributes and tags it knows by name.
 
@@ -84,6 +86,7 @@ class MaxEntTagger(Trained):
         rare=5,
         min_count=1,
         tag_dictionary=True,
+        observed=False,
         solver="auto",
         tol=1e-3,
         max_iter=1000,
@@ -100,6 +103,7 @@ class MaxEntTagger(Trained):
         self.rare = rare
         self.min_count = min_count
         self.tag_dictionary = tag_dictionary
+        self.observed = observed
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -143,7 +147,7 @@ class MaxEntTagger(Trained):
         """What this model minimises: an example per token."""
         check_settings(self)
         constant = {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
-        settings = {"labels": data.classes.size, "threads": self.n_jobs}
+        settings = {"labels": data.classes.size, "observed": self.observed, "threads": self.n_jobs}
         return problems.flat(as_csr(data.rows), data.codes, **settings, **constant)
 
     def _start(self, problem, data):

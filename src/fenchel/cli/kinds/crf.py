@@ -36,6 +36,7 @@ class Chain(Tagging):
         train=(
             "train.txt -o model.fenchel --template chunk --valid test.txt",
             'train.txt -o model.fenchel --ban "O I-NP" --c2 0.1 --min-count 2',
+            "train.txt -o model.fenchel --observed --c1 0.1 --c2 0.1",
         ),
         race=("train.txt --template chunk --solvers eg,sdca,lbfgs --output race/",),
         path=("train.txt --template chunk --from 0.01 --to 10 --cv 5 -o best.fenchel",),
@@ -65,6 +66,7 @@ class Chain(Tagging):
         ),
         options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
         options.flag("--observed", "Weights only for attributes with labels they were seen with."),
+        options.c1,
         options.flag("--bias", "Add a weight for each label."),
         options.flag("--boundaries", "Add weights for each label in first and in last place."),
         click.option(
@@ -76,7 +78,7 @@ class Chain(Tagging):
             help='Label B never follows label A, as "O I-NP". May be given several times.',
         ),
     )
-    arguments = ("template", "loss", "min_count", "observed", "bias", "boundaries", "banned")
+    arguments = ("template", "loss", "min_count", "observed", "c1", "bias", "boundaries", "banned")
     other_constant = "c2"
 
     # ---- training
@@ -87,12 +89,6 @@ class Chain(Tagging):
                 "--template goes with columns; a CRFsuite file has its attributes already."
             )
         return super().estimator(settings)
-
-    def constant(self, name, value):
-        """Σ loss + c2‖w‖² is C Σ loss + ½‖w‖² times a number."""
-        if name == "c2":
-            return {"C": 0.5 / value if value else float("inf")}
-        return super().constant(name, value)
 
     def read(self, path, settings):
         return read(path, "columns" if settings["template"] else settings["format"])

@@ -44,6 +44,7 @@ class Linear(Kind):
     )
     options = (
         options.loss,
+        options.l1_ratio,
         options.flag("--no-intercept", "Leave the intercept out."),
         click.option(
             "--intercept-scaling",
@@ -77,9 +78,13 @@ class Linear(Kind):
     def estimator(self, settings):
         if settings["no_intercept"] and settings["intercept_scaling"] is not None:
             raise click.UsageError("--intercept-scaling has no meaning with --no-intercept.")
-        name = "LogisticRegression" if settings["loss"] == "log" else "LinearSVC"
-        return getattr(fenchel, name)(
+        hinge = settings["loss"] == "hinge"
+        if hinge and settings["l1_ratio"] > 0.0:
+            raise click.UsageError("--l1-ratio goes with --loss log; the hinge loss takes no L1 term.")
+        own = {} if hinge else {"l1_ratio": settings["l1_ratio"]}
+        return (fenchel.LinearSVC if hinge else fenchel.LogisticRegression)(
             **self.common_arguments(settings),
+            **own,
             fit_intercept=not settings["no_intercept"],
             intercept_scaling=settings["intercept_scaling"],
             class_weight=settings["class_weight"],

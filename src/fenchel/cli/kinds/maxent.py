@@ -31,8 +31,10 @@ class Events(Kind):
         *options.event_marks,
         options.loss,
         options.count("--min-count", 1, "Leave out features that fewer events have."),
+        options.flag("--observed", "Weights only for features with labels they were seen with."),
+        options.l1_ratio,
     )
-    arguments = ("loss", "min_count")
+    arguments = ("loss", "min_count", "observed", "l1_ratio")
     other_constant = "sigma2"
     reads = frozenset({"format", "explicit", "values", "real_values", "section"})
     noun = "event"

@@ -41,8 +41,9 @@ class WordTagger(Tagging):
             default=True,
             help="Whether a frequent word takes only tags that it has in DATA.",
         ),
+        options.flag("--observed", "Weights only for attributes with tags they were seen with."),
     )
-    arguments = ("beam", "rare", "min_count", "tag_dictionary")
+    arguments = ("beam", "rare", "min_count", "tag_dictionary", "observed")
     other_constant = "sigma2"
 
     def read(self, path, settings):

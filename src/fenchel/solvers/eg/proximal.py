@@ -32,7 +32,7 @@ def proximal_penalty(problem) -> float:
 
 
 class Centre:
-    """κ w₀/(λ + κ), as `weights.Dual` has v: of rows and transitions; of attributes of one token it is q.own."""
+    """κ w₀/(λ + κ), as `weights.Dual` has v: of rows and transitions; of single attributes it is q.own."""
 
     def __init__(self, dual, share: float):
         """share: κ/(λ + κ)."""
