@@ -86,7 +86,7 @@ def test_train_is_the_estimator(folder):
     expected = fenchel.ChainCRF(C=2.0, template="pos", random_state=3, **settings).fit(*labelled("train.txt"))
     found = fenchel.load("m")
     np.testing.assert_array_equal(found.weights_, expected.weights_)
-    assert found.C == 2.0
+    assert found.c2 == 0.25
 
 
 def test_accuracy_where_labels_are_no_spans(folder):
@@ -383,7 +383,7 @@ def test_path_by_folds_and_by_held_out_sentences(folder):
     result = run("path", "crf", "train.txt", "--valid", "test.txt", "--constant", "c2", *steps, "-o", "best")
     score = span_scores(labelled("test.txt")[1], fenchel.load("best").predict(labelled("test.txt")[0])).f1
     assert f"best  c2 = 0.1, F1 {score:.6g}" in result.stdout
-    assert fenchel.load("best").C == 5.0
+    assert fenchel.load("best").c2 == 0.1
 
 
 def test_the_sample_is_well_formed():

@@ -198,9 +198,10 @@ def test_a_warm_start_goes_on():
     assert again.certificate.passes == 0.0
 
 
-def test_auto_is_lbfgs_and_a_path_keeps_the_term():
+def test_auto_goes_by_the_dual_and_a_path_keeps_the_term():
     problem = binary(l1=0.01, lam=0.1)
-    assert solved(problem, tol=1e-4, solver="auto").trace.solver == "lbfgs"
+    assert solved(problem, tol=1e-4, solver="auto").trace.solver == "cd-dual"
+    assert solved(binary(l1=0.01, lam=0.0), tol=1e-4, solver="auto").trace.solver == "lbfgs"
     other = problem.with_penalty(0.5)
     assert (other.lam, other.l1) == (0.5, 0.01) and "λ₁ = 0.01" in str(other)
 

@@ -88,6 +88,7 @@ SECONDS, SEED = (
     "a number of seconds, at least 0, or None",
     "a whole number, at least 0, a RandomState or None",
 )
+FINITE = "a finite number, at least 0, or None"
 JOBS, CALLBACKS = "a whole number other than 0, or None", "a list of functions, or None"
 WRONG = [
     *(("max_iter", value, LIMIT) for value in (-5, 2.5, "a", nan, None, True)),
@@ -103,6 +104,8 @@ WRONG = [
     *((name, 2, SWITCH) for name in ("all_possible_states", "all_possible_transitions")),
     *((name, value, WHOLE) for name in ("min_count", "beam", "rare") for value in (0, 1.5, "2", None)),
     ("num_memories", 0, WHOLE),
+    *((name, value, FINITE) for name in ("c1", "c2") for value in (-1, inf, "x")),
+    *(("l1_ratio", value, "a number between 0 and 1") for value in (-0.1, 1.1, nan, None)),
     ("min_freq", "a", "a number"),
     ("verbose", "x", "True, False or a whole number"),
     ("loss", ["log"], "'log' or 'hinge'"),

@@ -10,7 +10,7 @@ from fenchel._math import TINY, ordered
 from fenchel._sparse import as_csr
 from fenchel.structures import base, offsets
 from fenchel.structures.flat import LISTED, LabelOutcomes, settle, softmax
-from fenchel.structures.layouts.rows import CrossedRows
+from fenchel.structures.layouts.rows import NO_MASK, CrossedRows
 
 
 class Crossed(base.Structure):
@@ -25,7 +25,7 @@ class Crossed(base.Structure):
         self.mask = mask
 
     def layout(self, examples, design) -> CrossedRows:
-        mask = np.empty(0, np.uint8) if self.mask is None else self.mask.astype(np.uint8)
+        mask = NO_MASK if self.mask is None else self.mask.astype(np.uint8)
         return CrossedRows(labels=self.size, mask=mask, **design.geometry())
 
     def outcomes(self, examples) -> LabelOutcomes:

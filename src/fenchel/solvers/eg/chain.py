@@ -43,6 +43,7 @@ class Arrangement:
         sizes = N * width, N * width, n * K * width, n * K * width, rows * width, K * width, K * width, N
         self.dual = Dual(*map(np.zeros, sizes))
         self.centre = Centre(self.dual, self.kappa / self.lam) if self.kappa > 0.0 else None
+        self.farthest = np.inf  # the distance of weights and centre at its last move
         self.room = self._new_room()
 
     def _new_room(self) -> tuple[Room, Scratch]:
@@ -95,11 +96,19 @@ class Arrangement:
         """What the dual of these kernels has beside the entropies."""
         return 0.5 * self.lam * weights.squared_norm(self.sentences, self.dual)
 
-    def follow(self) -> float:
-        """Move the centre, if there is one, to the weights; returns κ/2 ‖w − w₀‖² as it was."""
+    def follow(self, gap: float) -> float:
+        """Move the centre, if there is one, to the weights; returns κ/2 ‖w − w₀‖² as it was.
+
+        gap: of the proximal problem, as met in the pass. Where it is more than that, and weights are farther
+        from the centre than at its last move, sentences left out have not answered to that yet: it waits.
+        """
         if self.centre is None:
             return 0.0
-        return 0.5 * self.kappa * self.centre.follow(self.sentences, self.dual)
+        distance = 0.5 * self.kappa * self.centre.squared_distance(self.sentences, self.dual)
+        if distance <= self.farthest or gap <= distance:
+            self.centre.follow(self.sentences, self.dual)
+            self.farthest = distance
+        return distance
 
     def point(self, problem, entropies):
         """The certificate at w(μ), computed anew: what is kept up by increments drifts."""

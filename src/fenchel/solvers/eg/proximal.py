@@ -21,13 +21,15 @@ from fenchel._math import soft
 from fenchel.certificates import FEW, sum_rounding
 from fenchel.structures.lattice_lanes import KERNEL, ONE, dot
 
-REACH = 0.04  # λ + κ relative to the mean of m_i ‖x_t‖²: CoNLL-2000 with c2 = .4
+REACH = 0.17  # of λ + κ, as `proximal_penalty` says: measured on corpora of 18 and 80 attributes a token
 MIXTURES = np.concatenate([[1.0], 1.0 - np.geomspace(1e-7, 0.5, 60)])  # t
 
 
 def proximal_penalty(problem) -> float:
     """κ: what λ lacks to what makes visits easy; 0 where that is not worth a centre."""
-    enough = REACH * problem.examples.mass.mean() * float(problem.design.norms.mean())
+    squares, entries = float(problem.design.norms.sum()), problem.examples.rows
+    size = squares / np.sqrt(max(entries.shape[0] * entries.nnz, 1))  # √(mean ‖x_t‖² · mean x² of an entry)
+    enough = REACH * problem.examples.mass.mean() * size
     return enough - problem.lam if problem.lam < 0.5 * enough else 0.0
 
 
@@ -42,39 +44,44 @@ class Centre:
         """q.v, q.edge_v of weights that are nothing but the centre's; written."""
         q.v[:], q.edge_v[:] = self.rows, self.edges
 
-    def follow(self, d, q) -> float:
-        """w₀ ← w; v, table and own written. Returns ‖w − w₀‖² as it was."""
-        moved = _follow(q.v, self.rows, d.threshold, self.share)
-        moved += _follow(q.edge_v, self.edges, d.threshold, self.share)
+    def squared_distance(self, d, q) -> float:
+        """‖w − w₀‖²."""
+        return self._go_along(d, q, 0.0) / self.share**2
+
+    def follow(self, d, q) -> None:
+        """w₀ ← w; v, table and own written."""
+        self._go_along(d, q, 1.0)
         q.table[:] = q.edge_v - np.clip(q.edge_v, -d.threshold, d.threshold)
-        return moved + _follow_own(d, q, self.share)
+
+    def _go_along(self, d, q, step) -> float:
+        square = _go_along(q.v, self.rows, d.threshold, self.share, step)
+        square += _go_along(q.edge_v, self.edges, d.threshold, self.share, step)
+        return square + _go_along_own(d, q, self.share, step)
 
 
 @njit(cache=True, nogil=True)
-def _follow(v, centre, threshold, share):
-    """centre, v written."""
-    moved = 0.0
+def _go_along(v, centre, threshold, share, step):
+    """centre += step · (share · w − centre), and v with it; both written. Returns ‖share · w − centre‖²."""
+    square = 0.0
     for j in range(v.size):
-        w = soft(v[j], threshold)
-        if w != 0.0 or centre[j] != 0.0:
-            change = share * w - centre[j]
-            v[j] += change
-            centre[j] += change
-            moved += change * change
-    return moved / (share * share)
+        change = share * soft(v[j], threshold) - centre[j]
+        v[j] += step * change
+        centre[j] += step * change
+        square += change * change
+    return square
 
 
 @njit(cache=True, nogil=True)
-def _follow_own(d, q, share):
-    """Of attributes of one token, which have the weight of its label alone; q.own written."""
-    moved = 0.0
+def _go_along_own(d, q, share, step):
+    """The same of attributes of one token, which have the weight of its label alone; q.own written."""
+    square = 0.0
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
             if d.single[t] > 0.0:
                 change = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold) - q.own[t]
-                q.own[t] += change
-                moved += d.single[t] * change * change
-    return moved / (share * share)
+                q.own[t] += step * change
+                square += d.single[t] * change * change
+    return square
 
 
 @helper(cache=True, nogil=True)

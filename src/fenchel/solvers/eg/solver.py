@@ -181,8 +181,8 @@ class EG(DualSolver):
         if state.epochs % RENEWAL == 0:
             state.arranged.weigh()
         state.dual = self.concave(problem, state) - state.arranged.penalty()
-        gap = float(problem.examples.mass @ state.gaps) + state.arranged.follow()
-        state.relative_gap_estimate = gap / max(state.dual, 1e-300)
+        gap = float(problem.examples.mass @ state.gaps)
+        state.relative_gap_estimate = (gap + state.arranged.follow(gap)) / max(state.dual, 1e-300)
         if lost > 0:
             self._leave_the_lane(problem, state)
 

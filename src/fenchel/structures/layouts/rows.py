@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import helper
+from fenchel._cache import njit
 from fenchel._math import soft
 from fenchel._sparse import Rows, Table, column, row_begin, row_end, soft_dot
 from fenchel.structures import base
+
+NO_MASK = np.empty(0, np.uint8)
 
 
 class SingleRows(NamedTuple):
@@ -31,7 +33,7 @@ class CrossedRows(NamedTuple):
     constant: float  # σ, the value of the constant feature of free offsets; 0 without
     n_weights: int  # A·K; behind them, where σ > 0, the K weights β of the constant feature
     labels: int  # K
-    mask: np.ndarray  # (A·K,) uint8, 0 where a weight stays 0; empty: none does
+    mask: np.ndarray = NO_MASK  # (A·K,) uint8, 0 where a weight stays 0; empty: none does
 
 
 # ---- one weight vector
@@ -170,7 +172,7 @@ def _squared_norm(blocks, i, delta):
     return total
 
 
-@helper(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def masked_norm(layout, i, k):
     """‖x_i‖² + σ² of the attributes that have a weight for label k."""
     labels, total = np.uint64(layout.labels), layout.constant * layout.constant

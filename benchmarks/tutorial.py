@@ -1,0 +1,120 @@
+"""The settings that people bring from sklearn-crfsuite: dict tokens, observed weights, c1 and c2.
+
+    python benchmarks/tutorial.py [--set ner] [--sentences N] [--iterations 100]
+
+For each pair of constants python-crfsuite trains for so many iterations of L-BFGS (OWL-QN with c1), as
+sklearn-crfsuite calls it, from dict tokens to the model; then fenchel.compat.CRF is fitted to the same tokens,
+with kernels loaded. Seconds are of the wall clock, of whole calls, one after the other. The objective of both
+is P = sum loss + c1 |w|_1 + c2 |w|^2, as CRFsuite logs it; "to it" is when fenchel's trace is at most there.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from datasets import sentences
+from fenchel.compat import CRF
+from rivals import CRFsuite, open_tagger
+
+CONSTANTS = ((0.1, 0.1), (0.0, 1.0), (1.0, 1e-3))
+
+
+def features(sentence, i):
+    """A token as a dict: word, its ends and case, tag; the same of its neighbours, shorter."""
+    word, tag = sentence[i][0], sentence[i][1]
+    token = {
+        "bias": 1.0,
+        "low": word.lower(),
+        "end3": word[-3:],
+        "end2": word[-2:],
+        "upper": word.isupper(),
+        "title": word.istitle(),
+        "digit": word.isdigit(),
+        "tag": tag,
+        "tag2": tag[:2],
+    }
+    for name, j in (("-1", i - 1), ("+1", i + 1)):
+        if 0 <= j < len(sentence):
+            other, tag = sentence[j][0], sentence[j][1]
+            token[f"{name}:low"] = other.lower()
+            token[f"{name}:title"] = other.istitle()
+            token[f"{name}:upper"] = other.isupper()
+            token[f"{name}:tag"] = tag
+            token[f"{name}:tag2"] = tag[:2]
+        else:
+            token["BOS" if j < 0 else "EOS"] = True
+    return token
+
+
+def tokens_of(corpus, most):
+    """(X, y): dict tokens and labels of the first sentences."""
+    X, y = [], []
+    for sentence in list(corpus.sentences())[:most]:
+        X.append([features(sentence, i) for i in range(len(sentence))])
+        y.append([token[-1] for token in sentence])
+    return X, y
+
+
+def rival(X, y, test, c1, c2, iterations, path):
+    """(seconds of all, of append, of training, objective, seconds of tagging) of python-crfsuite."""
+    start = time.perf_counter()
+    crfsuite = CRFsuite(observed=True)
+    for sentence, labels in zip(X, y, strict=True):
+        crfsuite.append(sentence, labels)
+    appended = time.perf_counter() - start
+    options = {"c1": c1, "c2": c2, "max_iterations": iterations, "feature.possible_transitions": 1}
+    log = crfsuite.train(path, "lbfgs", **options)
+    whole = time.perf_counter() - start
+    tagger, start = open_tagger(path), time.perf_counter()
+    for sentence in test:
+        tagger.tag(sentence)
+    return whole, appended, whole - appended, log.steps[-1][1], time.perf_counter() - start
+
+
+def ours(X, y, test, c1, c2, iterations):
+    """The model, and seconds of fit and of predict."""
+    model = CRF(
+        algorithm="lbfgs", c1=c1, c2=c2, max_iterations=iterations, all_possible_transitions=True, tol=1e-3
+    )
+    start = time.perf_counter()
+    model.fit(X, y)
+    fitted = time.perf_counter() - start
+    start = time.perf_counter()
+    model.predict(test)
+    return model, fitted, time.perf_counter() - start
+
+
+def line(X, y, test, c1, c2, iterations):
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = rival(X, y, test, c1, c2, iterations, Path(folder) / "model")
+    ours(X[:50], y[:50], test[:5], c1, c2, 2)  # kernels
+    model, fitted, predicted = ours(X, y, test, c1, c2, iterations)
+    n, trace, certificate = len(X), model.trace_, model.certificate_
+    encoded = fitted - certificate.seconds
+    reached = next((row.seconds for row in trace if n * row.primal <= theirs[3]), float("nan"))
+    return (
+        f"| {c1:g}, {c2:g} | {theirs[0]:.1f} | {theirs[1]:.2f} | {theirs[3]:.0f} | {fitted:.1f} | {encoded:.1f} "
+        f"| {n * certificate.primal:.0f} | {certificate.relative_gap:.1e} | {encoded + reached:.1f} "
+        f"| {theirs[0] / (encoded + reached):.1f} | {theirs[2] / reached:.1f} | {theirs[4]:.2f} | {predicted:.2f} |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--set", default="ner")
+    parser.add_argument("--sentences", type=int, default=None)
+    parser.add_argument("--iterations", type=int, default=100)
+    given = parser.parse_args()
+    train, held_out = sentences(given.set)
+    (X, y), (test, _) = tokens_of(train, given.sentences), tokens_of(held_out, None)
+    print(f"{given.set}: {len(X):,} sentences, {given.iterations} iterations; {len(test):,} to predict\n")
+    heads = "c1, c2", "CRFsuite s", "append s", "P", "fenchel s", "encoding s", "P", "proven", "to its P s"
+    heads += "whole ratio", "training ratio", "tag s", "predict s"
+    print("| " + " | ".join(heads) + " |\n|---|" + "--:|" * (len(heads) - 1))
+    for c1, c2 in CONSTANTS:
+        print(line(X, y, test, c1, c2, given.iterations), flush=True)
+
+
+if __name__ == "__main__":
+    main()
