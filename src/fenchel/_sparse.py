@@ -40,6 +40,11 @@ class Rows(NamedTuple):
     def nnz(self):
         return self.data.size
 
+    @property
+    def matrix(self):
+        """(n, n_columns) for SciPy, sharing the arrays."""
+        return as_csr(self)
+
 
 class Table(NamedTuple):
     """A dense matrix. Row i holds `data[i·n_columns : (i + 1)·n_columns]`."""
@@ -147,11 +152,6 @@ def as_csr(rows: Rows | Table) -> sp.csr_matrix:
         return _without_zeros(rows.matrix)
     indices, indptr = rows.indices.view(np.int32), rows.indptr.view(np.int64)
     return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
-
-
-def as_matrix(rows: Rows | Table) -> sp.csr_matrix | np.ndarray:
-    """The matrix that `as_features` makes these rows of, sharing the numbers."""
-    return rows.matrix if isinstance(rows, Table) else as_csr(rows)
 
 
 def transpose(rows: Rows | Table) -> Rows:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
-from fenchel._sparse import as_csr, as_matrix
+from fenchel._sparse import as_csr
 from fenchel._threads import for_each_share
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
@@ -179,7 +179,7 @@ class ChainCRF(Trained):
             threads=self.n_jobs,
         )
         constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else self._constants()
-        rows, starts = as_matrix(full.sequences.rows), full.sequences.starts
+        rows, starts = full.sequences.rows.matrix, full.sequences.starts
         return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
 
     def _constants(self) -> dict:
