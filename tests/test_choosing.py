@@ -38,6 +38,14 @@ def test_long_sequences(n, length, attributes, name):
     assert choose(sequences(n, length, attributes)) == name
 
 
+def test_dense_tokens():
+    X, y = np.random.default_rng(0).normal(size=(1000, 30)), np.arange(1000) % 3
+    starts = np.arange(0, 1001, 10)
+    assert choose(problems.chain(X, y, starts)) == "lbfgs"
+    assert choose(problems.chain(sp.csr_matrix(X), y, starts)) == "eg-gap"
+    assert choose(problems.chain(X, y, starts, loss="hinge")) == "cutting-plane"
+
+
 def test_few_examples_and_easy_blocks_go_to_the_dual():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 600)), rng.integers(0, 3, 400)

@@ -40,6 +40,11 @@ class Rows(NamedTuple):
     def nnz(self):
         return self.data.size
 
+    @property
+    def matrix(self):
+        """(n, n_columns) for SciPy, sharing the arrays."""
+        return as_csr(self)
+
 
 class Table(NamedTuple):
     """A dense matrix. Row i holds `data[i·n_columns : (i + 1)·n_columns]`."""

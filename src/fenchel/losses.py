@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._cache import helper, njit
+from fenchel._cache import njit
 from fenchel._dispatch import kernel_by_type
-from fenchel._math import REORDER
 from fenchel.structures import base, passes
 
 
@@ -108,7 +107,7 @@ def log_value_and_pull(blocks, start, stop, v, scores, pull):
         passes.read_scores(blocks, i, v, scores, s)
         total += blocks.mass[i] * base.block_marginals(blocks, i, s, mu)
         base.block_residual(blocks, i, mu, delta)
-        moved += blocks.mass[i] * _sum_of_sizes(base.block_length(blocks, i), delta)
+        moved += blocks.mass[i] * passes.sum_of_sizes(base.block_length(blocks, i), delta)
         base.block_add(blocks, i, blocks.mass[i], delta, pull)
     return total, moved
 
@@ -122,18 +121,9 @@ def hinge_value_and_pull(blocks, start, stop, v, scores, pull):
         passes.read_scores(blocks, i, v, scores, s)
         total += blocks.mass[i] * oracle(loss, blocks, i, s, nu)
         base.block_residual(blocks, i, nu, delta)
-        moved += blocks.mass[i] * _sum_of_sizes(base.block_length(blocks, i), delta)
+        moved += blocks.mass[i] * passes.sum_of_sizes(base.block_length(blocks, i), delta)
         base.block_add(blocks, i, blocks.mass[i], delta, pull)
     return total, moved
-
-
-@helper(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
-def _sum_of_sizes(m, delta):
-    """Σ |δ_j| over j < m."""
-    total = 0.0
-    for j in range(np.uint64(m)):
-        total += abs(delta[j])
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +144,7 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
             gaps[i] = block_gap(loss, blocks, i, s, nu, mu_i, loss_i, entropy)
             gap += blocks.mass[i] * gaps[i]
             base.block_residual(blocks, i, mu_i, s)
-            moved += blocks.mass[i] * _sum_of_sizes(mu_i.size, s)
+            moved += blocks.mass[i] * passes.sum_of_sizes(mu_i.size, s)
     return value, gap, moved
 
 

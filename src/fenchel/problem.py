@@ -36,11 +36,11 @@ from fenchel.losses import Hinge, Log
 from fenchel.offers import WITH_L1, offered
 from fenchel.points import NO_WEIGHTS, Certified
 from fenchel.regularizers import L2, ElasticNet
-from fenchel.structures import binary_batch, crossed_batch, passes
+from fenchel.structures import binary_batch, chain_batch, crossed_batch, passes
 from fenchel.structures.base import Structure
 
-# P and its gradient on dense features: kernels that take several rows at a time.
-SEVERAL_ROWS = {"binary": binary_batch.value_and_pull, "flat crossed": crossed_batch.value_and_pull}
+# On dense features: kernels that take several rows at a time.
+SEVERAL_ROWS = {"binary": binary_batch, "flat crossed": crossed_batch, "chain": chain_batch}
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 
 
@@ -241,15 +241,16 @@ class Problem(Certified, Curved):
         """A_i w of all examples: one pass."""
         if self.structure.products:
             return self.design.scores(w)
-        scores = np.empty(self.shape)
-        self._each_part(lambda start, stop: passes.all_scores(self.blocks, start, stop, w, scores))
+        scores, walk = np.empty(self.shape), self._several_rows or passes
+        self._each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
     def _adjoint(self, scores) -> np.ndarray:
         """Σ A_iᵀ scores_i, (dim,): one pass."""
         if self.structure.products:
             return self._masked(self.design.adjoint(scores))
-        return self._pulled(lambda start, stop, v: passes.add_scores(self.blocks, start, stop, scores, v))[0]
+        walk = self._several_rows or passes
+        return self._pulled(lambda start, stop, v: walk.add_scores(self.blocks, start, stop, scores, v))[0]
 
     def value_at(self, w, b=None):
         """P(w, b) and b, of the penalised weights w; b is optimised away unless it is given."""
@@ -274,12 +275,16 @@ class Problem(Certified, Curved):
         """Σ m_i A_iᵀ(y_i − μ_i), and parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
         if self.loss.hinge:
             kernel = losses.hinge_value_and_pull
-        elif isinstance(self.design.rows, Table) and self.structure.name in SEVERAL_ROWS:
-            kernel = SEVERAL_ROWS[self.structure.name]
         else:
-            kernel = losses.log_value_and_pull
+            kernel = self._several_rows.value_and_pull if self._several_rows else losses.log_value_and_pull
         given = self._given(scores)
         return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, given, v))
+
+    @property
+    def _several_rows(self):
+        """The kernels that take several rows at a time, where features are dense and there are such."""
+        dense = isinstance(self.design.rows, Table)
+        return SEVERAL_ROWS.get(self.structure.name) if dense else None
 
     def _given(self, scores) -> np.ndarray:
         """The scores, or an empty array of their kind: kernels are compiled once for both."""

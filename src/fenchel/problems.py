@@ -146,7 +146,7 @@ def chain(
         raise ValueError(f"edges has {E.shape[0]} rows but X has {N}; they must match")
     _require_room(X.shape[1] * size + (E.shape[1] + transitions) * size**2)
     more = {"edges": as_rows(E), "cost": arrays.token_costs(token_weight, N, loss)}
-    examples, total = weighted_examples(as_rows(X), codes, sample_weight, starts, **more)
+    examples, total = weighted_examples(as_features(X), codes, sample_weight, starts, **more)
     structure = Chain(size, bool(transitions), E.shape[1], unrolled=E.shape[1] > 0)
     structure = replace(structure, banned=arrays.banned_pairs(banned, size, examples))
     structure = replace(structure, mask=_mask(observed, structure, examples))

@@ -179,7 +179,7 @@ class ChainCRF(Trained):
             threads=self.n_jobs,
         )
         constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else self._constants()
-        rows, starts = as_csr(full.sequences.rows), full.sequences.starts
+        rows, starts = full.sequences.rows.matrix, full.sequences.starts
         return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
 
     def _constants(self) -> dict:

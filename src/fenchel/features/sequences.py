@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel._sparse import Rows, as_csr, as_rows
+from fenchel._sparse import Rows, Table, as_csr, as_features, as_rows
 from fenchel.features.attributes import Extractor
 from fenchel.features.encode import encode
 from fenchel.features.tokens import Tokens
@@ -27,7 +27,7 @@ BIAS, START, END = "__bias__", "__start__", "__end__"
 class Sequences:
     """n sequences of N tokens as numbers: rows (N, A), edges (N, B), starts (n + 1,) uint64."""
 
-    rows: Rows
+    rows: Rows | Table
     edges: Rows
     starts: np.ndarray
 
@@ -160,7 +160,10 @@ def as_tokens(X) -> Tokens:
 
 
 class NumberedAttributes:
-    """Sequences as arrays or sparse matrices, one row per token; column j is the attribute "j"."""
+    """Sequences as arrays or sparse matrices, one row per token; column j is the attribute "j".
+
+    Arrays stay dense, as `as_features` has it.
+    """
 
     kind = "numbered"
     transitions = True
@@ -187,10 +190,9 @@ class NumberedAttributes:
                 raise ValueError(f"sequence {number} has {x.shape[1]} columns, expected {self.columns}")
         if not matrices:
             return Sequences(*[as_rows(np.zeros((0, self.columns or 0)))] * 2, _starts([]))
-        stacked = sp.vstack([sp.csr_matrix(x) for x in matrices], format="csr")
-        if not np.isfinite(stacked.data).all():
+        rows = _stacked(matrices)
+        if not np.isfinite(rows.data).all():
             raise ValueError("X contains NaN or infinity; remove or impute those entries first")
-        rows = as_rows(stacked)
         return Sequences(rows, _no_edges(rows), _starts([x.shape[0] for x in matrices]))
 
     @property
@@ -215,11 +217,21 @@ class NumberedAttributes:
 
 def _as_matrix(number, x):
     try:
-        return x.tocsr() if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+        if sp.issparse(x):
+            return x.tocsr()
+        x = np.asarray(x)
+        return x if x.dtype.kind in "biuf" else x.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"sequence {number} holds something else than numbers, but the first sequence is an array of them"
         ) from None
+
+
+def _stacked(matrices) -> Rows | Table:
+    """All tokens, one sequence after the other."""
+    if any(sp.issparse(x) for x in matrices):
+        return as_rows(sp.vstack([sp.csr_matrix(x) for x in matrices], format="csr"))
+    return as_features(np.concatenate(matrices, dtype=np.float64))
 
 
 SOURCES = {source.kind: source for source in (NamedAttributes, TemplateAttributes, NumberedAttributes)}
@@ -255,8 +267,11 @@ def with_boundaries(data: Sequences, bias: bool, boundaries: bool) -> Sequences:
         first[starts[:-1][full]] = 1.0
         last[starts[1:][full] - 1] = 1.0
         columns += [first, last]
-    more = sp.csr_matrix(np.column_stack(columns)) if N else sp.csr_matrix((0, len(columns)))
-    rows = as_rows(sp.hstack([as_csr(data.rows), more], format="csr"))
+    more = np.column_stack(columns)
+    if isinstance(data.rows, Table):
+        rows = as_features(np.hstack([data.rows.matrix, more]))
+    else:
+        rows = as_rows(sp.hstack([as_csr(data.rows), sp.csr_matrix(more)], format="csr"))
     return Sequences(rows, data.edges, data.starts)
 
 

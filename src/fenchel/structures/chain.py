@@ -18,13 +18,13 @@ from math import sqrt
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._sparse import squared_norms
+from fenchel._sparse import Table, squared_norms
 from fenchel.structures import base
 from fenchel.structures.chain_outcomes import ChainOutcomes
-from fenchel.structures.layouts.tables import Distinct, LatticeTables
+from fenchel.structures.layouts.distinct import NO_COLUMNS, distinct_columns
+from fenchel.structures.layouts.tables import LatticeTables
 
 NONE = np.empty(0, np.uint8)
-NO_COLUMNS = Distinct(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64))
 
 
 @dataclass(frozen=True)
@@ -147,32 +147,6 @@ class Chain(base.Structure):
         return lengths * np.log(self.labels), costs * (self.labels > 1)
 
 
-def distinct_columns(rows, starts) -> Distinct:
-    """The distinct columns of each example, in the order they are met."""
-    local = np.empty(rows.nnz, np.uint32)
-    columns = np.empty(rows.nnz, np.uint32)
-    ends = np.zeros(starts.size, np.uint64)
-    count = _find_distinct(rows, starts, np.zeros(rows.n_columns, np.uint64), local, columns, ends)
-    return Distinct(local, columns[:count].copy(), ends)
-
-
-@njit(cache=True, nogil=True)
-def _find_distinct(rows, starts, place, local, columns, ends):
-    """local, columns, ends written; place (columns,) holds where a column was last listed, plus one."""
-    count = np.uint64(0)
-    for i in range(starts.size - 1):
-        begin = count
-        for e in range(rows.indptr[starts[i]], rows.indptr[starts[i + 1]]):
-            j = rows.indices[e]
-            if place[j] <= begin:
-                columns[count] = j
-                count += np.uint64(1)
-                place[j] = count
-            local[e] = place[j] - begin - np.uint64(1)
-        ends[i + 1] = count
-    return count
-
-
 CLOSE = 1e-9  # how far sums may be off
 NOTHING, LOST = 1e-280, 1e-15  # a row of an edge's table that is none; what mass of its node may be lost
 
@@ -246,9 +220,19 @@ def _rebuild(T, K, mu):
 
 def _seen(rows, labels, width):
     """(columns·width,) bool: which label, if any (≥ 0), each column has met."""
+    if isinstance(rows, Table):
+        return _seen_in_table(rows.matrix, labels, width)
     counts = np.diff(rows.indptr.astype(np.int64))
     of_entry = np.repeat(labels, counts)
     seen = np.zeros(rows.n_columns * width, bool)
     known = of_entry >= 0
     seen[rows.indices[known].astype(np.int64) * width + of_entry[known]] = True
     return seen
+
+
+def _seen_in_table(X, labels, width):
+    """The same; a zero is no attribute, as in sparse rows."""
+    seen = np.zeros((X.shape[1], width), bool)
+    for label in range(width):
+        seen[:, label] = (X[labels == label] != 0.0).any(axis=0)
+    return seen.ravel()

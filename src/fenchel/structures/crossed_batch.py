@@ -1,11 +1,7 @@
 """P and its gradient for K labels on dense features: scores, softmax and gradient in one walk over the rows.
 
-BLAS would do the two products at twice this speed, but in blocks of rows that must be handed to and fro: on
-20,000 × 16 with 26 labels its calls, the passes over arrays between them and the waiting of threads for each
-other took 7 ms where this takes 2. Four rows at a time share what is loaded of W, eight labels are side by
-side in registers, the scores of a few rows stay in the first cache.
-
-The arrays of this file have `width` columns, K rounded up to a multiple of LANES; those beyond K are padding.
+The scores of a few rows stay in the first cache, between products that `dense_products.py` makes: arrays have
+`width` columns, K rounded up to a multiple of LANES; those beyond K are padding.
 """
 
 from math import log1p
@@ -14,18 +10,10 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
+from fenchel.structures.dense_products import LANES, add_transposed, padded, times
 
-LANES = 4
-FOUR = np.uint64(4)  # rows that share a tile of W
 HEIGHT = np.uint64(32)  # rows whose scores stay in the first cache
 ABSENT = -1e30  # the score of a label that is padding
-
-
-def padded(w: np.ndarray, labels: int) -> np.ndarray:
-    """(rows, width) of w (rows · K,); zeros where there is nothing."""
-    out = np.zeros((w.size // labels, -(-labels // LANES) * LANES))
-    out[:, :labels] = w.reshape(-1, labels)
-    return out
 
 
 def value_and_pull(blocks, start, stop, w, scores, pull):
@@ -58,7 +46,7 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
     for first in range(np.uint64(start), stop, HEIGHT):
         count = min(HEIGHT, stop - first)
         if scores.size == 0:
-            _scores(data[first * columns :], count, columns, weights, width, s)
+            times(data[first * columns :], count, columns, weights, width, s)
             if blocks.layout.constant > 0.0:
                 _add_offsets(blocks.layout.constant, count, weights[columns * width :], width, s)
         else:
@@ -70,7 +58,7 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
             loss, distance = _residual(blocks, first + r, labels, row)
             value += loss
             moved += distance
-        _add(data[first * columns :], count, columns, s, width, sums)
+        add_transposed(data[first * columns :], count, columns, s, width, sums)
         if blocks.layout.constant > 0.0:
             _add_to_offsets(blocks.layout.constant, count, s, width, sums[columns * width :])
     return value, moved
@@ -136,74 +124,3 @@ def _add_to_offsets(constant, count, s, width, beta):
     for r in range(count):
         for k in range(width):
             beta[k] += constant * s[r * width + k]
-
-
-@njit(cache=True, nogil=True)
-def _scores(x, count, columns, w, width, s):
-    """s (count, width) = x W, written; x (count, columns) and w flat."""
-    r = np.uint64(0)
-    while r + FOUR <= count:
-        k = np.uint64(0)
-        while k + np.uint64(8) <= width:
-            _four_scores(x, r, columns, w, width, k, s, zeros(8))
-            k += np.uint64(8)
-        if k < width:
-            _four_scores(x, r, columns, w, width, k, s, zeros(4))
-        r += FOUR
-    for left in range(r, count):
-        for k in range(np.uint64(0), width, np.uint64(LANES)):
-            sums = zeros(LANES)
-            for j in range(columns):
-                sums = sums + spread(x[left * columns + j], sums) * load(w, j * width + k, sums)
-            store(s, left * width + k, sums)
-
-
-@helper(cache=True, nogil=True, forceinline=True)
-def _four_scores(x, r, columns, w, width, k, s, none):
-    """The tile of rows r … r + 3 and labels from k on, as many as `none` has lanes."""
-    a, b, c, d = none, none, none, none
-    one, two, three = columns, columns + columns, columns + columns + columns
-    for j in range(columns):
-        at, here = r * columns + j, load(w, j * width + k, none)
-        a = a + spread(x[at], here) * here
-        b = b + spread(x[at + one], here) * here
-        c = c + spread(x[at + two], here) * here
-        d = d + spread(x[at + three], here) * here
-    at = r * width + k
-    store(s, at, a)
-    store(s, at + width, b)
-    store(s, at + width + width, c)
-    store(s, at + width + width + width, d)
-
-
-@njit(cache=True, nogil=True)
-def _add(x, count, columns, s, width, pull):
-    """pull (columns, width) += xᵀ s, written; all flat."""
-    r = np.uint64(0)
-    while r + FOUR <= count:
-        k = np.uint64(0)
-        while k + np.uint64(8) <= width:
-            _add_four(x, r, columns, s, width, k, pull, zeros(8))
-            k += np.uint64(8)
-        if k < width:
-            _add_four(x, r, columns, s, width, k, pull, zeros(4))
-        r += FOUR
-    for left in range(r, count):
-        for j in range(columns):
-            for k in range(np.uint64(0), width, np.uint64(LANES)):
-                here = load(s, left * width + k, zeros(LANES))
-                at = j * width + k
-                store(pull, at, load(pull, at, here) + spread(x[left * columns + j], here) * here)
-
-
-@helper(cache=True, nogil=True, forceinline=True)
-def _add_four(x, r, columns, s, width, k, pull, none):
-    """The share of rows r … r + 3 in the labels from k on, as many as `none` has lanes."""
-    at = r * width + k
-    a, b = load(s, at, none), load(s, at + width, none)
-    c, d = load(s, at + width + width, none), load(s, at + width + width + width, none)
-    one, two, three = columns, columns + columns, columns + columns + columns
-    for j in range(columns):
-        at, to = r * columns + j, j * width + k
-        here = load(pull, to, none) + spread(x[at], none) * a + spread(x[at + one], none) * b
-        store(pull, to, here + spread(x[at + two], none) * c + spread(x[at + three], none) * d)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._math import REORDER
 from fenchel.structures.base import (
     block_add,
     block_covariance,
@@ -24,6 +25,15 @@ def read_scores(blocks, i, v, scores, s):
         block_scores(blocks, i, v, s)
     else:
         block_read(blocks, scores, i, s)
+
+
+@helper(cache=True, nogil=True, fastmath=REORDER, forceinline=True)
+def sum_of_sizes(m, delta):
+    """Σ |δ_j| over j < m."""
+    total = 0.0
+    for j in range(np.uint64(m)):
+        total += abs(delta[j])
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
+from fenchel._sparse import as_csr, as_rows
 from fenchel.structures.chain import Chain
 from fenchel.structures.lattice_lanes import LANES, Labels
 
@@ -59,14 +60,16 @@ def suits(problem) -> bool:
 def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
     """The examples in rows of w by frequency, without those of attributes that only one token has.
 
-    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre.
+    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre. Dense tokens
+    are made sparse: the general kernels, which take them as they are, are three times slower.
     """
     examples, structure = problem.examples, problem.structure
-    rows, N, labels = examples.rows, examples.y.size, Labels.of(structure.labels, structure.banned)
+    rows, N = as_rows(as_csr(examples.rows), ordered=False), examples.y.size
+    labels = Labels.of(structure.labels, structure.banned)
     mask, edge_keep = _masks(structure, rows.n_columns, labels)
     counts = np.bincount(rows.indices, minlength=rows.n_columns)
     tokens = np.repeat(np.arange(N), np.diff(rows.indptr.astype(np.int64)))
-    useful = _may_have_weights(problem, tokens)
+    useful = _may_have_weights(problem, rows, tokens)
     binary = bool((rows.data == 1.0).all())
     once = useful & _of_one_token(rows, counts, mask, examples.y[tokens])
     if (problem.l1 > 0.0 and not binary) or (lam > problem.lam and mask is None):
@@ -100,12 +103,12 @@ def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
     return sentences, Origin(*(each.astype(np.uint64) for each in where), single[2])
 
 
-def _may_have_weights(problem, tokens):
+def _may_have_weights(problem, rows, tokens):
     """(A,) bool: attributes that occur, and more than λ₁ allows: no u_j exceeds Σ m_i |x|.
 
     tokens: of each entry.
     """
-    rows, starts = problem.examples.rows, problem.examples.starts.astype(np.int64)
+    starts = problem.examples.starts.astype(np.int64)
     mass = np.repeat(problem.examples.mass, np.diff(starts))[tokens]
     return np.bincount(rows.indices, np.abs(rows.data) * mass, rows.n_columns) > problem.l1
 

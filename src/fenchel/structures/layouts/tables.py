@@ -1,7 +1,8 @@
 """Sequences: tables of scores of nodes and edges.
 
 w = [W (A, K) | V (B, K, K) | T (K, K)]; V and T may be empty. Sums over the tokens of a sequence that must be
-squared (‖A_iᵀδ‖²) are gathered by its distinct columns first, in a buffer that stays in the cache.
+squared (‖A_iᵀδ‖²) are gathered by its distinct columns first, in a buffer that stays in the cache. Of a dense
+table these are all columns, and nothing is listed.
 """
 
 from typing import NamedTuple
@@ -10,26 +11,25 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import REORDER, soft
-from fenchel._sparse import Rows
+from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base
-
-
-class Distinct(NamedTuple):
-    """The distinct columns of each example: so that a sum over its rows touches each weight once."""
-
-    local: np.ndarray  # (nnz,) uint32, for each entry of the rows the place of its column in the list
-    columns: np.ndarray  # uint32, the lists, one after the other
-    starts: np.ndarray  # (n + 1,) uint64 where the list of each example begins
+from fenchel.structures.layouts.distinct import (
+    AllColumns,
+    Distinct,
+    distinct_column,
+    distinct_count,
+    place_of,
+)
 
 
 class LatticeTables(NamedTuple):
     """n sequences of N tokens, K labels: nodes (T, K), then tables of edges (K, K), one or T − 1 of them."""
 
-    rows: Rows  # (N, A) attributes of the tokens
+    rows: Rows | Table  # (N, A) attributes of the tokens
     edges: Rows  # (N, B) attributes of the transition into each token
     starts: np.ndarray  # (n + 1,) uint64 tokens of each sequence
     offsets: np.ndarray  # (n + 1,) uint64 where the block of each sequence begins
-    distinct: Distinct  # of rows
+    distinct: Distinct | AllColumns  # of rows
     distinct_edges: Distinct  # of edges
     mask: np.ndarray  # (d,) uint8, 0 where a weight stays 0; empty: none does
     labels: int  # K
@@ -91,16 +91,22 @@ def _scores(blocks, i, v, s):
 def scores(layout, i, v, threshold, s):
     """s = scores of nodes and edges at the weights soft(v, threshold); written."""
     K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
-    V, table = parts_of(layout)
-    pairs, nodes = K * K, T * K
-    for j in range(layout.offsets[i + 1] - layout.offsets[i]):
+    for j in range(T * K):
         s[j] = 0.0
     for t in range(T):
         gather(layout.rows, layout.starts[i] + t, K, v, np.uint64(0), threshold, s, t * K)
-    if layout.tables > 0:
-        for t in range(tables_of(layout, T)):
-            for j in range(pairs):
-                s[nodes + t * pairs + j] = soft(v[table + j], threshold)
+    edge_scores(layout, i, v, threshold, s)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def edge_scores(layout, i, v, threshold, s):
+    """The part of `scores` that is of edges: s, from its nodes on, written."""
+    K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
+    V, table = parts_of(layout)
+    pairs, nodes = K * K, T * K
+    for t in range(tables_of(layout, T)):
+        for j in range(pairs):
+            s[nodes + t * pairs + j] = soft(v[table + j], threshold) if layout.tables > 0 else 0.0
     if layout.edges.n_columns > 0:
         for t in range(np.uint64(1), T):
             at = nodes + (t - np.uint64(1)) * pairs
@@ -116,8 +122,8 @@ def tables_of(layout, T):
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def gather(rows, r, width, v, begin, threshold, s, at):
     """s[at:at + width] += Σ_e x_e · soft(v)[begin + column·width:][:width] over entries of row r; written."""
-    for e in range(rows.indptr[r], rows.indptr[r + 1]):
-        x, j = rows.data[e], begin + np.uint64(rows.indices[e]) * width
+    for e in range(row_begin(rows, r), row_end(rows, r)):
+        x, j = rows.data[e], begin + column(rows, r, e) * width
         if threshold == 0.0:
             for k in range(width):
                 s[at + k] += x * v[j + k]
@@ -135,10 +141,17 @@ def _add(blocks, i, step, delta, v):
 def add(layout, i, step, delta, v):
     """v += step · A_iᵀ delta, where there are weights; v written."""
     K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
-    V, table = parts_of(layout)
-    pairs, nodes = K * K, T * K
     for t in range(T):
         scatter(layout.rows, layout.starts[i] + t, K, step, delta, t * K, layout.mask, v, np.uint64(0))
+    add_edges(layout, i, step, delta, v)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def add_edges(layout, i, step, delta, v):
+    """The part of `add` that is of edges; v written."""
+    K, T = np.uint64(layout.labels), np.uint64(tokens(layout, i))
+    V, table = parts_of(layout)
+    pairs, nodes = K * K, T * K
     if layout.tables > 0:
         for t in range(tables_of(layout, T)):
             add_masked(pairs, step, delta, nodes + t * pairs, layout.mask, v, table)
@@ -151,8 +164,8 @@ def add(layout, i, step, delta, v):
 @helper(cache=True, nogil=True, fastmath=REORDER)
 def scatter(rows, r, width, step, delta, at, mask, v, begin):
     """The transpose of `gather`; v written."""
-    for e in range(rows.indptr[r], rows.indptr[r + 1]):
-        j = begin + np.uint64(rows.indices[e]) * width
+    for e in range(row_begin(rows, r), row_end(rows, r)):
+        j = begin + column(rows, r, e) * width
         add_masked(width, step * rows.data[e], delta, at, mask, v, j)
 
 
@@ -173,12 +186,12 @@ def add_masked(width, x, delta, at, mask, v, j):
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def collect(rows, distinct, i, first, count, width, delta, at, buffer):
     """buffer (distinct columns, width) = Σ_t x_t δ_t over `count` rows from `first`; written."""
-    for j in range((distinct.starts[i + 1] - distinct.starts[i]) * width):
+    for j in range(distinct_count(distinct, i) * width):
         buffer[j] = 0.0
     for t in range(count):
-        here = at + t * width
-        for e in range(rows.indptr[first + t], rows.indptr[first + t + np.uint64(1)]):
-            x, j = rows.data[e], np.uint64(distinct.local[e]) * width
+        here, r = at + t * width, first + t
+        for e in range(row_begin(rows, r), row_end(rows, r)):
+            x, j = rows.data[e], place_of(distinct, e, column(rows, r, e)) * width
             for k in range(width):
                 buffer[j + k] += x * delta[here + k]
 
@@ -186,9 +199,9 @@ def collect(rows, distinct, i, first, count, width, delta, at, buffer):
 @helper(cache=True, nogil=True, fastmath=REORDER)
 def keep_masked(distinct, i, width, begin, mask, buffer):
     """Zero in the buffer what has no weight, and return the sum of the squares of the rest; written."""
-    total, first = 0.0, distinct.starts[i]
-    for c in range(distinct.starts[i + 1] - first):
-        at, j = c * width, begin + np.uint64(distinct.columns[first + c]) * width
+    total = 0.0
+    for c in range(distinct_count(distinct, i)):
+        at, j = c * width, begin + distinct_column(distinct, i, c) * width
         for k in range(width):
             if mask.size > 0:
                 buffer[at + k] *= mask[j + k]
@@ -215,7 +228,7 @@ def sum_tables(layout, T, delta, table):
 
 @helper(cache=True, nogil=True)
 def new_buffer(distinct, i, width):
-    return np.empty(np.int64((distinct.starts[i + 1] - distinct.starts[i]) * width))
+    return np.empty(np.int64(distinct_count(distinct, i) * width))
 
 
 @base.block_squared_norm.implement(LatticeTables)
@@ -270,9 +283,9 @@ def move(layout, i, step, delta, s, moved):
 def spread(rows, distinct, first, count, width, step, buffer, s, at):
     """s_t += step · x_t · buffer for `count` rows from `first`: the buffer as weights; s written."""
     for t in range(count):
-        here = at + t * width
-        for e in range(rows.indptr[first + t], rows.indptr[first + t + np.uint64(1)]):
-            x, j = step * rows.data[e], np.uint64(distinct.local[e]) * width
+        here, r = at + t * width, first + t
+        for e in range(row_begin(rows, r), row_end(rows, r)):
+            x, j = step * rows.data[e], place_of(distinct, e, column(rows, r, e)) * width
             for k in range(width):
                 s[here + k] += x * buffer[j + k]
 
@@ -287,11 +300,11 @@ def catch_up(layout, i, now, drift, g, seen, v):
     """Pay the postponed updates of the weights of sequence i; v, seen written."""
     K = np.uint64(layout.labels)
     V, table = parts_of(layout)
-    for c in range(layout.distinct.starts[i], layout.distinct.starts[i + 1]):
-        j = np.uint64(layout.distinct.columns[c]) * K
+    for c in range(distinct_count(layout.distinct, i)):
+        j = distinct_column(layout.distinct, i, c) * K
         pay(j, j + K, now, drift, g, seen, v)
-    for c in range(layout.distinct_edges.starts[i], layout.distinct_edges.starts[i + 1]):
-        j = V + np.uint64(layout.distinct_edges.columns[c]) * K * K
+    for c in range(distinct_count(layout.distinct_edges, i)):
+        j = V + distinct_column(layout.distinct_edges, i, c) * K * K
         pay(j, j + K * K, now, drift, g, seen, v)
     pay(table, np.uint64(layout.n_weights), now, drift, g, seen, v)
 
@@ -347,9 +360,10 @@ def largest_norm(layout, i):
 @helper(cache=True, nogil=True)
 def column_sums(rows, distinct, i, first, last):
     """Σ over columns of (Σ over rows of |x|)²."""
-    sums, total = np.zeros(np.int64(distinct.starts[i + 1] - distinct.starts[i])), 0.0
-    for e in range(rows.indptr[first], rows.indptr[last]):
-        sums[distinct.local[e]] += abs(rows.data[e])
+    sums, total = np.zeros(np.int64(distinct_count(distinct, i))), 0.0
+    for r in range(first, last):
+        for e in range(row_begin(rows, r), row_end(rows, r)):
+            sums[place_of(distinct, e, column(rows, r, e))] += abs(rows.data[e])
     for c in range(sums.size):
         total += sums[c] * sums[c]
     return total
@@ -358,10 +372,10 @@ def column_sums(rows, distinct, i, first, last):
 @helper(cache=True, nogil=True)
 def has_negatives(layout, i):
     first, last = layout.starts[i], layout.starts[i + 1]
-    for e in range(layout.rows.indptr[first], layout.rows.indptr[last]):
+    for e in range(row_begin(layout.rows, first), row_begin(layout.rows, last)):
         if layout.rows.data[e] < 0.0:
             return True
-    for e in range(layout.edges.indptr[first], layout.edges.indptr[last]):
+    for e in range(row_begin(layout.edges, first), row_begin(layout.edges, last)):
         if layout.edges.data[e] < 0.0:
             return True
     return False
