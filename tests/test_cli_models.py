@@ -154,6 +154,7 @@ def test_a_reader_that_leaves_ends_predict_quietly(folder, model):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_results_that_find_no_room_are_a_sentence(folder, model):
     command = [sys.executable, "-m", "fenchel", "predict", model, "test.svm"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     assert (done.returncode, done.stderr) == (1, "fenchel: no space left on device\n")

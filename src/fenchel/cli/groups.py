@@ -1,5 +1,6 @@
 """Groups of commands that are imported when they are called, and the place where errors become sentences."""
 
+import os
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -73,6 +74,15 @@ def kind_help(kind: Kind, verb: str, before: str, after: str) -> str:
     return f"{before}\n\n\b\nExample:\n{calls}\n\n{after}"
 
 
+def _give_up_output() -> None:
+    """Let go of what stdout cannot take (a full disk): Python would try again at its end, and exit by 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 class Root(LazyGroup):
     """The outermost group: turns the errors of its commands into one sentence and an exit code."""
 
@@ -84,6 +94,7 @@ class Root(LazyGroup):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click knows what to do with its own, and ends quietly on a broken pipe
         except (Exception, KeyboardInterrupt) as error:
+            _give_up_output()
             if ctx.meta.get("fenchel.debug"):
                 raise
             raise as_failure(error) from None
