@@ -24,6 +24,7 @@ LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
+PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell nothing of a centre that moves
 QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
@@ -148,7 +149,7 @@ def _choose_for_l1(problem) -> list:
         first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
     if problem.lam == 0.0 or problem.loss.hinge or first == "lbfgs" or not _fits(first, problem):
         return ["lbfgs"]
-    return [(first, MANY), "lbfgs"]
+    return [(first, PATIENTLY), "lbfgs"]
 
 
 def _choose_for_sequences(problem) -> str:
