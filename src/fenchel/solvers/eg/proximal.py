@@ -131,7 +131,10 @@ def _mixed_entropies(t, entropies, likelihoods):
 
 @njit(**KERNEL)
 def _log_likelihoods(d, q, entropies, out):
-    """log μ_i(y_i) = ⟨θ, y⟩ − log Z(θ), less what rounding may have added; out (n,) written."""
+    """log μ_i(y_i) = ⟨θ, y⟩ − log Z(θ), not below the true one: of a likelier truth mixtures have less entropy.
+
+    out (n,) written. The entropies are not above the true ones, so that log Z is not either.
+    """
     width, size = d.labels.width, np.uint64(d.edge_keep.size)
     for i in range(np.uint64(d.starts.size - 1)):
         first, truth, reach = d.starts[i], 0.0, 0.0
@@ -144,4 +147,4 @@ def _log_likelihoods(d, q, entropies, out):
         nodes = (d.starts[i + ONE] - first) * width
         level = entropies[i] + dot(q.theta, first * width, q.mu, first * width, nodes)
         level += dot(q.edge_theta, i * size, q.edge_mu, i * size, size)
-        out[i] = min(truth - level, 0.0) - 4e-15 * (1.0 + reach + abs(level))
+        out[i] = min(truth - level + 4e-15 * (1.0 + reach + abs(level)), 0.0)
