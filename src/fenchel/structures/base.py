@@ -107,27 +107,35 @@ def normalised(mu, sums):
     return mu / sums if near else None
 
 
-# ---- kernels of a layout: where parts lie
+# ---- kernels of a layout: where parts lie; unless it says so, those of example i from layout.offsets[i] on
 
 
 @layout_kernel
 def block_length(blocks, i):
     """How many parts example i has."""
+    return np.int64(blocks.layout.offsets[i + 1] - blocks.layout.offsets[i])
 
 
 @layout_kernel
 def block_view(blocks, mu, i):
     """The part of mu, the marginals of all examples, that belongs to example i."""
+    return mu[blocks.layout.offsets[i] : blocks.layout.offsets[i + 1]]
 
 
 @layout_kernel
 def block_read(blocks, scores, i, s):
     """s = the scores of example i out of the scores of all; s written."""
+    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
+    for j in range(end - begin):
+        s[j] = scores[begin + j]
 
 
 @layout_kernel
 def block_write(blocks, i, s, scores):
     """The inverse of `block_read`: scores written."""
+    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
+    for j in range(end - begin):
+        scores[begin + j] = s[j]
 
 
 # ---- kernels of a layout: weights to scores and back

@@ -1,7 +1,7 @@
 """Several rows of features per example, one for each part, and one weight vector for all.
 
-Scores, marginals and targets of all parts lie one after the other, (M,); those of example i between starts[i]
-and starts[i + 1].
+Scores, marginals and targets of all parts lie one after the other, (M,); those of example i between
+offsets[i] and offsets[i + 1].
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class CandidateRows(NamedTuple):
     """M candidates of n examples in d weights."""
 
     rows: _sparse.Rows  # (M, d)
-    starts: np.ndarray  # (n + 1,) uint64
+    offsets: np.ndarray  # (n + 1,) uint64
     norms: np.ndarray  # (M,) ‖f(x_i, y)‖²
     work: np.ndarray  # (d,) zero between kernels: where a combination of rows is added up
     n_weights: int  # d
@@ -39,33 +39,9 @@ def row_product(rows, i, j):
     return total
 
 
-@base.block_length.implement(CandidateRows)
-def _length(blocks, i):
-    return np.int64(blocks.layout.starts[i + 1] - blocks.layout.starts[i])
-
-
-@base.block_view.implement(CandidateRows)
-def _view(blocks, mu, i):
-    return mu[blocks.layout.starts[i] : blocks.layout.starts[i + 1]]
-
-
-@base.block_read.implement(CandidateRows)
-def _read(blocks, scores, i, s):
-    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
-    for j in range(end - begin):
-        s[j] = scores[begin + j]
-
-
-@base.block_write.implement(CandidateRows)
-def _write(blocks, i, s, scores):
-    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
-    for j in range(end - begin):
-        scores[begin + j] = s[j]
-
-
 @base.block_scores.implement(CandidateRows)
 def _scores(blocks, i, v, s):
-    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
     for j in range(end - begin):
         if blocks.threshold == 0.0:
             s[j] = _sparse.row_dot(blocks.layout.rows, begin + j, v)
@@ -75,7 +51,7 @@ def _scores(blocks, i, v, s):
 
 @base.block_add.implement(CandidateRows)
 def _add(blocks, i, step, delta, v):
-    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
     for j in range(end - begin):
         if delta[j] != 0.0:
             _sparse.row_add(blocks.layout.rows, begin + j, step * delta[j], v)
@@ -84,7 +60,7 @@ def _add(blocks, i, step, delta, v):
 @base.block_squared_norm.implement(CandidateRows)
 def _squared_norm(blocks, i, delta):
     layout, total = blocks.layout, 0.0
-    begin, end = layout.starts[i], layout.starts[i + 1]
+    begin, end = layout.offsets[i], layout.offsets[i + 1]
     for j in range(end - begin):
         _sparse.row_add(layout.rows, begin + j, delta[j], layout.work)
     for e in range(layout.rows.indptr[begin], layout.rows.indptr[end]):
@@ -96,7 +72,7 @@ def _squared_norm(blocks, i, delta):
 
 @base.block_gram_row.implement(CandidateRows)
 def _gram_row(blocks, i, j, row):
-    begin, end = blocks.layout.starts[i], blocks.layout.starts[i + 1]
+    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
     for k in range(end - begin):
         row[k] = row_product(blocks.layout.rows, begin + np.uint64(j), begin + k)
 
@@ -104,7 +80,7 @@ def _gram_row(blocks, i, j, row):
 @base.block_move.implement(CandidateRows)
 def _move(blocks, i, step, delta, s, moved):
     layout = blocks.layout
-    begin, end = layout.starts[i], layout.starts[i + 1]
+    begin, end = layout.offsets[i], layout.offsets[i + 1]
     for j in range(end - begin):
         _sparse.row_add(layout.rows, begin + j, delta[j], layout.work)
     for j in range(end - begin):
@@ -117,7 +93,7 @@ def _move(blocks, i, step, delta, s, moved):
 def _radius(blocks, i):
     """Of a list of candidates: the farthest of them from any that is true."""
     layout, y, largest = blocks.layout, np.empty(blocks.size), 0.0
-    begin, end = layout.starts[i], layout.starts[i + 1]
+    begin, end = layout.offsets[i], layout.offsets[i + 1]
     base.block_target(blocks, i, y)
     for true in range(begin, end):
         if y[true - begin] > 0.0:
@@ -131,7 +107,7 @@ def _radius(blocks, i):
 @base.block_catch_up.implement(CandidateRows)
 def _catch_up(blocks, i, now, drift, g, seen, v):
     layout = blocks.layout
-    for e in range(layout.rows.indptr[layout.starts[i]], layout.rows.indptr[layout.starts[i + 1]]):
+    for e in range(layout.rows.indptr[layout.offsets[i]], layout.rows.indptr[layout.offsets[i + 1]]):
         j = layout.rows.indices[e]
         v[j] -= g[j] * (drift[now] - drift[seen[j]])
         seen[j] = now

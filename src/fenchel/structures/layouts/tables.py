@@ -38,37 +38,10 @@ class LatticeTables(NamedTuple):
     n_weights: int  # A·K + B·K² + tables·K²
 
 
-# ---- where parts lie
-
-
 @njit(cache=True, nogil=True)
 def tokens(layout, i):
     """How many tokens sequence i has."""
     return np.int64(layout.starts[i + 1] - layout.starts[i])
-
-
-@base.block_length.implement(LatticeTables)
-def _length(blocks, i):
-    return np.int64(blocks.layout.offsets[i + 1] - blocks.layout.offsets[i])
-
-
-@base.block_view.implement(LatticeTables)
-def _view(blocks, mu, i):
-    return mu[blocks.layout.offsets[i] : blocks.layout.offsets[i + 1]]
-
-
-@base.block_read.implement(LatticeTables)
-def _read(blocks, scores, i, s):
-    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
-    for j in range(end - begin):
-        s[j] = scores[begin + j]
-
-
-@base.block_write.implement(LatticeTables)
-def _write(blocks, i, s, scores):
-    begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
-    for j in range(end - begin):
-        scores[begin + j] = s[j]
 
 
 # ---- weights to scores and back
