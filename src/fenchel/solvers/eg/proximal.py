@@ -131,7 +131,7 @@ def _mixed_entropies(t, entropies, likelihoods):
 
 @njit(**KERNEL)
 def _log_likelihoods(d, q, entropies, out):
-    """log μ_i(y_i) = ⟨θ, y⟩ − log Z(θ), not below the true one: of a likelier truth mixtures have less entropy.
+    """log μ_i(y_i) = ⟨θ, y⟩ − log Z(θ), not below the true one: likelier truths leave mixtures less entropy.
 
     out (n,) written. The entropies are not above the true ones, so that log Z is not either.
     """
