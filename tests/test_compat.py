@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import RandomizedSearchCV
+from sklearn.model_selection import RandomizedSearchCV, cross_val_predict
 
 from fenchel import load
 from fenchel.compat import CRF
-from fenchel.compat.attributes import token_attributes
+from fenchel.features.naming import CRFSUITE
 
 WORDS = {"D": ["the", "a"], "N": ["dog", "cat", "walk"], "V": ["walk", "sees", "ate"]}
 FOLLOWS = {"": "DN", "D": "N", "N": "VVN", "V": "DN"}
@@ -92,7 +92,7 @@ def test_weights_objective_and_predictions_are_those_of_crfsuite(original, corpu
         assert ours.attributes_ == theirs.attributes_
         assert ours.num_attributes_ == theirs.num_attributes_
     assert ours.classes_ == theirs.classes_
-    assert ours.predict(X) == [list(labels) for labels in theirs.predict(X)]
+    assert ours.predict(X).tolist() == [list(labels) for labels in theirs.predict(X)]
     assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
     for found, expected in zip(ours.predict_marginals(X), theirs.predict_marginals(X), strict=True):
         for one, other in zip(found, expected, strict=True):
@@ -105,7 +105,7 @@ def test_the_default_objective_is_as_low_as_crfsuites(original, corpus):
     for settings in (dict(), dict(c1=0.1, c2=0.1), dict(algorithm="l2sgd", c2=0.5)):
         theirs = original.CRF(**(settings | {"algorithm": "lbfgs"})).fit(X, y)
         ours = CRF(**settings).fit(X, y).certificate_.primal * len(X)
-        assert ours <= theirs.training_log_.last_iteration["loss"] * (1 + 2e-5)
+        assert ours <= theirs.training_log_.last_iteration["loss"] / (1 - 1e-4)
 
 
 def test_attributes_are_named_as_in_python_crfsuite(original):
@@ -126,7 +126,7 @@ def test_attributes_are_named_as_in_python_crfsuite(original):
         {},
     ]
     for t, expected in enumerate(ItemSequence(tokens).items()):
-        found = token_attributes(tokens, t)
+        found = CRFSUITE.attributes(tokens[t])
         sums = {}
         for name, value in zip(found.names, found.values, strict=True):
             sums[name] = sums.get(name, 0.0) + float(value)
@@ -209,8 +209,8 @@ def test_single_sequences(model, corpus):
     assert model.predict_single(X[0]) == model.predict(X)[0]
     assert model.predict_marginals_single(X[0]) == model.predict_marginals(X)[0]
     assert all(sum(token.values()) == pytest.approx(1.0) for token in model.predict_marginals_single(X[0]))
-    assert model.predict([]) == []
-    assert model.predict([[]]) == [[]]
+    assert model.predict([]).tolist() == []
+    assert model.predict([[]]).tolist() == [[]]
     assert len(model.predict_single([{"never": "seen"}])) == 1
 
 
@@ -236,7 +236,7 @@ def test_what_only_crfsuite_has_says_so(model):
 
 def test_the_chain_within_takes_the_same_tokens(model, corpus):
     X, _ = corpus
-    assert model.chain_.predict(X) == model.predict(X)
+    assert model.chain_.predict(X) == model.predict(X).tolist()
     assert "word:" in str(model.chain_.explain(X[0]))
     assert len(model.chain_.predict_nbest(X[:1], 2)[0]) in (1, 2)
 
@@ -244,20 +244,28 @@ def test_the_chain_within_takes_the_same_tokens(model, corpus):
 def test_the_chain_within_can_be_saved(model, corpus, tmp_path):
     model.chain_.save(tmp_path / "model.fenchel")
     chain = load(tmp_path / "model.fenchel")
-    chain.template = token_attributes
-    assert chain.predict(corpus[0]) == model.predict(corpus[0])
+    assert chain.predict(corpus[0]) == model.predict(corpus[0]).tolist()
 
 
 def test_pickle_clone_and_parameters(model, corpus):
     X, _ = corpus
     again = pickle.loads(pickle.dumps(model))
-    assert again.predict(X) == model.predict(X)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
     assert again.state_features_ == model.state_features_
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
         clone(model).predict(X)
     with pytest.raises(NotFittedError):
         clone(model).classes_
+
+
+def test_predictions_are_an_array_of_lists_whatever_their_lengths(corpus):
+    X, y = corpus
+    pairs = [(x[:2], labels[:2]) for x, labels in zip(X, y, strict=True) if len(x) >= 2]
+    X, y = map(list, zip(*pairs, strict=True))
+    found = cross_val_predict(CRF(c2=0.1), X, y, cv=3)
+    assert found.shape == (len(X),) and all(type(labels) is list for labels in found)
+    assert np.mean([a == b for a, b in zip(found, y, strict=True)]) > 0.5
 
 
 def test_random_search_over_c1_and_c2(corpus):

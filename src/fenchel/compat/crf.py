@@ -12,11 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.compat.attributes import Recorder, count_pairs, in_order_of_appearance, token_attributes
+from fenchel.compat.attributes import count_pairs, in_order_of_appearance, without_zeros
 from fenchel.estimators.base import describe_gap, print_last_row
 from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.sequence_labels import label_lists, require_sequences
 from fenchel.estimators.settings import EXPECTED, check_settings
+from fenchel.features.naming import CRFSUITE
+from fenchel.features.sequences import NamedAttributes
 from fenchel.loop import solve
 from fenchel.solvers import make
 from fenchel.trace import Status
@@ -73,7 +75,7 @@ class CRF(BaseEstimator):
     >>> from fenchel.compat import CRF
     >>> X = [[{"word": "the"}, {"word": "cat"}], [{"word": "a"}, {"word": "dog"}]]
     >>> crf = CRF(c1=0.0, c2=0.01).fit(X, [["D", "N"], ["D", "N"]])
-    >>> crf.predict([[{"word": "a"}, {"word": "cat"}]])
+    >>> crf.predict([[{"word": "a"}, {"word": "cat"}]]).tolist()
     [['D', 'N']]
     """
 
@@ -144,15 +146,16 @@ class CRF(BaseEstimator):
     def fit(self, X, y, X_dev=None, y_dev=None):
         """Fit to sequences of tokens and their labels; accuracy on X_dev, y_dev is noted in the trace.
 
-        A token is a dict or a list of names, as `token_attributes` says.
+        A token is a dict or a list of names. {"k": "v"} is the attribute "k:v" of value 1; {"k": number or
+        bool} is "k" of that value; dicts, lists and sets within put their key and ":" before each of their
+        own; a list holds names of value 1.
         """
         self._check()
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both of X_dev and y_dev, or neither")
-        chain, X = ChainCRF(template=Recorder()), _sequences(X)
-        data = in_order_of_appearance(chain.encode_training(X, y))
-        kept = self._weights(data, chain.template.zeros)
-        chain.template = data.source.function = token_attributes
+        chain, source = ChainCRF(), NamedAttributes(naming=CRFSUITE)
+        data = in_order_of_appearance(chain.encode_training(_sequences(X), y, source=source))
+        kept, data = self._weights(data), without_zeros(data)
         problem = chain.problem(data, observed=kept, **self._constants())
         chain.set_weights(data, np.zeros(problem.dim))
         result = solve(
@@ -192,10 +195,10 @@ class CRF(BaseEstimator):
     def _solver(self):
         return "auto" if self.num_memories is None else make("lbfgs", memory=self.num_memories)
 
-    def _weights(self, data, zeros):
+    def _weights(self, data):
         """(d,) bool, the weights that CRFsuite would make: of pairs seen or all, of values that add up."""
         least = 0.0 if self.min_freq is None else self.min_freq
-        states, moves = count_pairs(data, zeros)
+        states, moves = count_pairs(data)
         states = states.at_least(least, self.all_possible_states)
         return np.concatenate([states, moves.at_least(least, self.all_possible_transitions)])
 
@@ -213,9 +216,10 @@ class CRF(BaseEstimator):
 
     # ---- prediction
 
-    def predict(self, X) -> list:
-        """The labels of each sequence, as lists."""
-        return self._fitted().predict(_sequences(X))
+    def predict(self, X) -> np.ndarray:
+        """(n,) of objects: the labels of each sequence, as lists."""
+        labels = self._fitted().predict(_sequences(X))
+        return np.fromiter(labels, object, len(labels))
 
     def predict_single(self, xseq) -> list:
         """The labels of one sequence."""

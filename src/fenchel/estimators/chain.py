@@ -145,11 +145,16 @@ class ChainCRF(Trained):
         """
         return self.fit_encoded(self.encode_training(X, y, sample_weight, token_weight))
 
-    def encode_training(self, X, y, sample_weight=None, token_weight=None) -> LabelledSequences:
-        """Labelled sequences as numbers; learns the attributes and labels."""
+    def encode_training(
+        self, X, y, sample_weight=None, token_weight=None, *, source=None
+    ) -> LabelledSequences:
+        """Labelled sequences as numbers; learns the attributes and labels.
+
+        source: where attributes come from (`features.sequences`), where X and the template do not say it.
+        """
         check_settings(self)
         require_sequences(X, template=self.template)
-        source = source_for(X, self.template)
+        source = source_for(X, self.template) if source is None else source
         data = with_boundaries(source.learn(X, self.min_count), self.bias, self.boundaries)
         codes, classes = code_labels(y, data.starts)
         if data.rows.n_columns == 0 and data.edges.n_columns == 0:

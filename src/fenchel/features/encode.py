@@ -13,20 +13,21 @@ Training and prediction call the same functions, with grow=True and grow=False.
 
 from array import array
 from functools import partial
-from itertools import repeat
+from itertools import chain, islice, repeat
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel._sparse import Rows, as_rows
+from fenchel.features.naming import PLAIN, in_order
 from fenchel.features.vocabulary import Vocabulary
 
 _NAMES = (list, tuple, set, frozenset)
-_NUMBERS, _STRING = {float, int, bool}, {str}
-_ONES = array("d", [1.0] * 64)
+_LISTS, _DICTS = {list, tuple}, {dict}
+_AT_ONCE = 4096  # events: numbered in one call that runs in C but for what is new
 
 
-def encode(events, vocabulary, grow=False, min_count=1) -> tuple[Rows, Vocabulary]:
+def encode(events, vocabulary, grow=False, min_count=1, naming=PLAIN) -> tuple[Rows, Vocabulary]:
     """One row for each event.
 
     Parameters
@@ -38,19 +39,21 @@ def encode(events, vocabulary, grow=False, min_count=1) -> tuple[Rows, Vocabular
         Whether names it does not hold become new columns, in the order first seen; if not, they are dropped.
     min_count : int
         With grow, a new name is dropped unless so many events give it a value other than 0.
+    naming : Naming
+        How dicts name their attributes.
 
     Returns
     -------
-    rows : Rows, columns of each row increasing, no zeros stored
+    rows : Rows, columns of each row increasing, no zeros stored (but with grow where the naming keeps them)
     vocabulary : Vocabulary
         The columns of the rows: the one given, or with grow a new one that begins with it.
     """
-    builder = _Builder(vocabulary, grow, min_count)
-    for number, features in enumerate(events):
+    builder, events = _Builder(vocabulary, grow, min_count, naming), iter(events)
+    while some := list(islice(events, _AT_ONCE)):
         try:
-            builder.add(features)
+            builder.extend(some)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"event {number}: {error}") from None
+            raise type(error)(f"event {builder.n}: {error}") from None
     return _finish(builder, None, "event {}".format)
 
 
@@ -91,13 +94,12 @@ def _add_candidates(builder, event):
         raise TypeError(f": a {kind}, expected a dict of the candidates' features or a list of them")
     if not event:
         raise ValueError(" has no candidates; it needs at least one")
-    pairs = event.items() if isinstance(event, dict) else enumerate(event)
-    for label, features in pairs:
-        try:
-            builder.add(features)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f", candidate {label!r}: {error}") from None
-    return list(event) if isinstance(event, dict) else list(range(len(event)))
+    labels, before = list(event) if isinstance(event, dict) else list(range(len(event))), builder.n
+    try:
+        builder.extend(list(event.values()) if isinstance(event, dict) else event)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f", candidate {labels[builder.n - before]!r}: {error}") from None
+    return labels
 
 
 def _name_candidate(starts, labels, row):
@@ -111,66 +113,82 @@ class _Builder:
     Without grow, names unknown to the vocabulary go to one more column behind the others, to be cut off.
     """
 
-    def __init__(self, vocabulary, grow, min_count):
+    def __init__(self, vocabulary, grow, min_count, naming=PLAIN):
         if min_count < 1:
             raise ValueError(f"min_count is {min_count}; it must be at least 1")
         self.vocabulary = vocabulary.copy() if grow else vocabulary
         self.known = len(vocabulary)
         self.grow = grow
         self.min_count = min_count
-        self.ends = array("q", [0])
+        self.naming = naming
+        self.sizes = array("q")
         self.indices = array("I")
         self.data = array("d")
         self._number = self.vocabulary.numbering(grow, unknown=self.known)
 
-    def add(self, features):
-        """Append one row."""
+    @property
+    def n(self) -> int:
+        """The number of rows; where one was refused, its place."""
+        return len(self.sizes)
+
+    def extend(self, events):
+        """Append a row for each of several events: dicts and lists at once, others one by one."""
+        kinds = set(map(type, events))
+        try:
+            known = self._of_dicts(events) if kinds == _DICTS else self._of_lists(events, kinds)
+        except (TypeError, ValueError, OverflowError):
+            known = None  # dicts within dicts, or something wrong: one by one it has a place
+        if known is None:
+            for features in events:
+                self._add(features)
+        else:
+            for out, numbers in zip((self.indices, self.data), known, strict=True):
+                out.frombytes(numbers.view(np.uint8))
+            self.sizes.extend(map(len, events))
+
+    def _of_dicts(self, events):
+        """Columns and amounts of all pairs, one after the other."""
+        pairs, places = self.vocabulary.pairs(self.naming, self.grow), array("I")
+        places.extend(map(pairs.__getitem__, chain.from_iterable(map(dict.items, events))))
+        places = np.asarray(places)
+        return pairs.columns[places], pairs.amounts[places]
+
+    def _of_lists(self, events, kinds):
+        """Columns and ones; None where an event is no list."""
+        if not kinds <= _LISTS:
+            return None
+        columns = array("I", self._number(chain.from_iterable(events)))
+        return np.asarray(columns), np.ones(len(columns))
+
+    def _add(self, features):
         if isinstance(features, dict):
-            names = self._add_values(features)
-        elif hasattr(features, "names"):  # before tuples, of which this may be one
-            names = features.names
-            self._extend_data(names, features.values)
+            features = self.naming.attributes(features)
+        if hasattr(features, "names"):  # before tuples, of which this may be one
+            names, values = features.names, _numbers(features.names, features.values)
         elif isinstance(features, _NAMES):
-            # a set has another order in each process, and the order gives the ids
-            names = sorted(features, key=str) if isinstance(features, set | frozenset) else features
-            self._add_ones(len(names))
+            names, values = in_order(features), repeat(1.0, len(features))
         else:
             raise TypeError(_explain_kind(features))
-        self._add_names(names)
+        columns = self._columns(names)
+        if hasattr(values, "__len__") and len(values) != len(columns):
+            raise ValueError(f"{len(columns)} names but {len(values)} values; they must match")
+        self.indices.extend(columns)
+        self.data.extend(values)
+        self.sizes.append(len(columns))
 
-    def _add_names(self, names):
+    def _columns(self, names):
         try:
-            self.indices.extend(self._number(names))
+            return array("I", self._number(names))
         except TypeError:
             wrong = next((name for name in names if not isinstance(name, str)), names)
             raise TypeError(f"the name {wrong!r} is a {type(wrong).__name__}, expected a string") from None
-        self.ends.append(len(self.indices))
-        if len(self.data) != len(self.indices):
-            values = len(self.data) - self.ends[-2]
-            raise ValueError(f"{len(names)} names but {values} values; they must match")
 
-    def _add_values(self, features):
-        """Append the values of a dict; return the names they belong to, strings joined to theirs."""
-        kinds = set(map(type, features.values()))
-        if kinds <= _NUMBERS:
-            self._extend_data(features, features.values())
-            return features
-        if kinds == _STRING:
-            self._add_ones(len(features))
-            return [f"{name}={value}" for name, value in features.items()]
-        names = [f"{name}={value}" if isinstance(value, str) else name for name, value in features.items()]
-        self._extend_data(names, [1.0 if isinstance(value, str) else value for value in features.values()])
-        return names
 
-    def _add_ones(self, n):
-        # copying is three times faster than appending one by one
-        self.data.extend(_ONES[:n] if n <= len(_ONES) else repeat(1.0, n))
-
-    def _extend_data(self, names, values):
-        try:
-            self.data.extend(values)
-        except (TypeError, OverflowError):
-            _refuse(names, values)
+def _numbers(names, values):
+    try:
+        return array("d", values)
+    except (TypeError, OverflowError):
+        _refuse(names, values)
 
 
 def _explain_kind(features):
@@ -208,13 +226,15 @@ def _finish(builder, starts, describe):
 
 def _canonical(builder):
     """The rows as a SciPy matrix: columns sorted, repeated ones added up, no zeros, no unknown names."""
-    width = len(builder.vocabulary)
+    width, ends = len(builder.vocabulary), np.zeros(builder.n + 1, np.int64)
+    np.cumsum(builder.sizes, out=ends[1:])
     indices = np.asarray(builder.indices).view(np.int32)
-    shape = len(builder.ends) - 1, width if builder.grow else width + 1
-    X = sp.csr_matrix((np.asarray(builder.data), indices, np.asarray(builder.ends)), shape=shape)
+    shape = builder.n, width if builder.grow else width + 1
+    X = sp.csr_matrix((np.asarray(builder.data), indices, ends), shape=shape)
     X.sum_duplicates()
     X.resize(X.shape[0], width)
-    X.eliminate_zeros()
+    if not (builder.grow and builder.naming.zeros):
+        X.eliminate_zeros()
     return X
 
 
@@ -233,4 +253,4 @@ def _count_events(X, starts):
         indptr, occurs = X.indptr[starts], np.ones(X.nnz, bool)
         X = sp.csr_matrix((occurs, X.indices.copy(), indptr), shape=(starts.size - 1, X.shape[1]))
         X.sum_duplicates()
-    return np.bincount(X.indices, minlength=X.shape[1])
+    return np.bincount(X.indices[X.data != 0], minlength=X.shape[1])

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from fenchel._sparse import Rows, Table, as_csr, as_features, as_rows
 from fenchel.features.attributes import Extractor
 from fenchel.features.encode import encode
+from fenchel.features.naming import NAMINGS, PLAIN
 from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
 
@@ -42,9 +43,13 @@ class NamedAttributes:
     kind = "named"
     transitions = True
 
-    def __init__(self, function=None):
-        """function(sentence, position) -> attributes of the token there, where X holds something else."""
+    def __init__(self, function=None, naming=PLAIN):
+        """function(sentence, position) -> attributes of the token there, where X holds something else.
+
+        naming: how dicts name their attributes.
+        """
         self.function = function
+        self.naming = naming
         self.vocabulary = Vocabulary()
 
     def learn(self, X, min_count) -> Sequences:
@@ -66,14 +71,14 @@ class NamedAttributes:
         return Sequences(rows, _no_edges(rows), _starts(lengths))
 
     def _tokens(self, X):
-        """One by one: all at once, garbage collection would look through them again and again."""
+        """Not all at once: garbage collection would look through them again and again."""
         if self.function is None:
             return chain.from_iterable(X)
         return (self.function(sequence, t) for sequence in X for t in range(len(sequence)))
 
     def _rows(self, X, lengths, grow, min_count):
         try:
-            return encode(self._tokens(X), self.vocabulary, grow, min_count)
+            return encode(self._tokens(X), self.vocabulary, grow, min_count, self.naming)
         except (TypeError, ValueError) as error:
             raise type(error)(_place(str(error), lengths)) from None
 
@@ -89,11 +94,13 @@ class NamedAttributes:
         return []
 
     def to_file(self) -> tuple[dict, dict]:
-        return {"kind": self.kind, "function": self.function is not None}, self.vocabulary.to_arrays()
+        facts = {"kind": self.kind, "function": self.function is not None, "naming": self.naming.name}
+        return facts, self.vocabulary.to_arrays()
 
     @classmethod
     def from_file(cls, facts, arrays):
-        source = cls(_lost_function if facts["function"] else None)
+        naming = NAMINGS[facts.get("naming", PLAIN.name)]
+        source = cls(_lost_function if facts["function"] else None, naming)
         source.vocabulary = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
         return source
 

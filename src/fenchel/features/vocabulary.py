@@ -5,6 +5,8 @@ from itertools import pairwise, repeat
 
 import numpy as np
 
+from fenchel.features.naming import Naming, Pairs
+
 
 class Vocabulary:
     """Distinct names, numbered from 0 in the order they were first seen.
@@ -14,6 +16,7 @@ class Vocabulary:
 
     def __init__(self, names=()):
         self._ids = _Numbered()
+        self._pairs = None
         for name in names:
             self.add(name)
 
@@ -47,6 +50,22 @@ class Vocabulary:
         if grow:
             return partial(map, self._ids.__getitem__)
         return lambda names: map(self._ids.get, names, repeat(unknown))
+
+    def pairs(self, naming: Naming, grow=False) -> Pairs:
+        """From (key, value) to columns, as `add` (grow) or `get` gives them; unknown ones behind the others.
+
+        What was met before is remembered, from training to prediction.
+        """
+        unknown, met = None if grow else len(self), self._pairs
+        if met is None or met.full or met.naming != naming or met.unknown not in (None, unknown):
+            met = Pairs(naming, self.add)
+        if met.unknown != unknown:  # what was met while names were added stays right
+            met.unknown, met.number = unknown, lambda name: self._ids.get(name, unknown)
+        self._pairs = met
+        return met
+
+    def __getstate__(self):
+        return vars(self) | {"_pairs": None}
 
     def copy(self) -> "Vocabulary":
         """The same names with the same ids; adding to one leaves the other alone."""

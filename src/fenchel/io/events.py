@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from fenchel.errors import DataError
+from fenchel.features.naming import Attributes
 from fenchel.io._text import lines_of, open_text
 from fenchel.io.files import source_name
 
@@ -19,13 +20,6 @@ _COSTS = re.compile(f"(?:{_DECIMAL}|x)(?::(?:{_DECIMAL}|x))+")
 _SECTIONS = {"train": 0, "dev": 1, "test": 2}
 _MARKS = {b"DEV": 1, b"TEST": 2}  # the lines that open a section
 _NEGATIVE = "OpenNLP has no negative values: shift the feature, or read names whole with real_values=False"
-
-
-class Attributes(NamedTuple):
-    """Names of features and their values, two lists of one length; a name may come more than once."""
-
-    names: list
-    values: list
 
 
 class Event(NamedTuple):
