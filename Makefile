@@ -12,7 +12,7 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/python examples/digits.py
+	$(BIN)/fenchel demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal

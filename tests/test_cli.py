@@ -53,20 +53,27 @@ def test_solvers_lists_them_all_with_what_they_can_do():
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     heading = next(line for line in lines if line.split()[:1] == ["solver"])
-    columns = [
-        heading.index(name) for name in ("binary", "flat crossed", "flat joint", "chain", "what it does")
-    ]
+    columns = [heading.index(name) for name in ("two", "cross", "joint", "chain", "method")]
     rows = {line.split()[0]: line for line in lines[-len(SOLVERS) :]}
     assert list(rows) == list(SOLVERS)
+    assert columns[-1] <= 56  # and the name of a method fits a terminal of 80
 
     def cells(name):
         return [rows[name][a:b].strip() for a, b in pairwise(columns)]
 
-    assert cells("cd-dual") == ["log, hinge"] * 3 + ["-"]
-    assert cells("lbfgs") == ["log"] * 4
-    assert cells("sm-g1") == ["log", "log", "-", "-"]
-    assert cells("cutting-plane") == ["-", "hinge", "hinge", "hinge"]
-    assert "SM(variant='g1')" in rows["sm-g1"]
+    assert cells("cd-dual") == ["lh"] * 3 + ["-"]
+    assert cells("lbfgs") == ["l"] * 4
+    assert cells("sm-g1") == ["l", "l", "-", "-"]
+    assert cells("cutting-plane") == ["-", "h", "h", "h"]
+    assert rows["gis"].endswith("Generalised iterative scaling")
+
+
+def test_solvers_tells_of_one_which_options_it_has():
+    result = run("solvers", "sm-g1")
+    assert result.exit_code == 0, result.stderr
+    assert "SM(variant='g1')" in result.stdout
+    assert "flat joint    -" in result.stdout
+    assert "did you mean 'sdca'" in run("solvers", "sdac").stderr
 
 
 def test_python_m_fenchel_tells_the_version():

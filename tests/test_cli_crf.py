@@ -389,7 +389,7 @@ def test_path_by_folds_and_by_held_out_sentences(folder):
 def test_the_sample_is_well_formed():
     tokens = read_columns(SAMPLE)
     _, y = labelled(SAMPLE)
-    assert 200 <= len(tokens) <= 300 and tokens.n_columns == 2
+    assert 400 <= len(tokens) <= 500 and tokens.n_columns == 2
     for labels in y:
         for before, label in zip(["O", *labels], labels, strict=False):
             assert not label.startswith("I-") or before[2:] == label[2:], labels

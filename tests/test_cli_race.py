@@ -22,7 +22,13 @@ def test_race_prints_a_table_and_writes_traces_and_a_plot(folder):
     assert result.exit_code == 0, result.stderr
     ends = {line.split()[0]: line.split()[-1] for line in result.stdout.splitlines()[-3:]}
     assert ends == dict.fromkeys(["cd-dual", "lbfgs", "newton"], "converged")
-    assert sorted(os.listdir("race")) == ["cd-dual.jsonl", "lbfgs.jsonl", "newton.jsonl", "race.png"]
+    assert sorted(os.listdir("race")) == [
+        "cd-dual.jsonl",
+        "lbfgs.jsonl",
+        "newton.jsonl",
+        "race.html",
+        "race.png",
+    ]
     assert read_trace("race/cd-dual.jsonl").solver == "cd-dual"
     assert "cd-dual converged: objective" in result.stderr
 
@@ -43,7 +49,7 @@ def test_race_without_matplotlib_says_how_to_get_it(folder, monkeypatch):
     result = run("race", "lr", "train.svm", "--solvers", "newton", "--output", "race")
     assert result.exit_code == 0, result.stderr
     assert "fenchel[report]" in result.stderr
-    assert os.listdir("race") == ["newton.jsonl"]
+    assert sorted(os.listdir("race")) == ["newton.jsonl", "race.html"]
 
 
 def test_a_solver_that_fails_does_not_end_the_race(folder):

@@ -1,4 +1,4 @@
-"""The examples run as they stand; digits.py is run by `make demo`."""
+"""The examples run as they stand."""
 
 import runpy
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem != "digits"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")

@@ -10,7 +10,6 @@ import pytest
 from fenchel.errors import DataError
 from fenchel.io.trace import read_trace, write_trace
 from fenchel.report.plots import plot_race
-from fenchel.report.series import distances, measure
 from fenchel.trace import Row, Trace
 
 ROWS = [
@@ -119,21 +118,21 @@ def test_a_binary_file_is_no_trace(path):
 
 
 def test_the_distance_is_the_gap_over_the_best_objective_so_far(trace):
-    assert measure(trace) == "relative gap"
-    assert distances(trace) == [inf, 0.2 / 0.5, 0.05 / 0.5]
+    assert trace.measure == "relative gap"
+    assert trace.distances() == [inf, 0.2 / 0.5, 0.05 / 0.5]
 
 
 def test_without_a_gap_the_gradient_tells_the_distance():
     trace = Trace("lbfgs", "", [Row(k, 1, 1, k, 1.0, nan, nan, 4.0 / k) for k in (1, 2)])
-    assert measure(trace) == "relative gradient norm"
-    assert distances(trace) == [1.0, 0.5]
+    assert trace.measure == "relative gradient norm"
+    assert trace.distances() == [1.0, 0.5]
 
 
 def test_a_diverged_run_is_infinitely_far_and_an_unmeasured_one_unknown():
     diverged = Trace("sgd", "", [Row(1.0, 1, 1, 0.1, nan, 0.1, 0.5)])
-    assert distances(diverged) == [inf]
+    assert diverged.distances() == [inf]
     unmeasured = Trace("sgd", "", [Row(1.0, 1, 1, 0.1, 1.0, nan, nan)])
-    assert isnan(distances(unmeasured)[0])
+    assert isnan(unmeasured.distances()[0])
 
 
 def test_the_plot_is_a_png_and_leaves_pyplot_alone(tmp_path, trace):

@@ -3,10 +3,13 @@
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from enum import Enum
+from html import escape
 from math import inf, isfinite, isnan, nan
 
+GAP, GRADIENT = "relative gap", "relative gradient norm"
+SHOWN = 12  # rows of a trace that a notebook shows
 # From this share of the objective on a gap would read 100 %: it leaves the optimum anywhere from 0.
 ALL_OF_IT = 0.995
 
@@ -38,7 +41,7 @@ class Row:
     validation: float = nan
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """How far the model is from the optimum, proven: optimum ≥ dual, so excess ≤ gap = primal − dual.
 
@@ -55,10 +58,20 @@ class Certificate:
 
     def __eq__(self, other) -> bool:
         """Whether they say the same; a number that is not known (nan) equals another such."""
-        return isinstance(other, Certificate) and repr(self) == repr(other)
+        return isinstance(other, Certificate) and self._known == other._known
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._known)
+
+    @property
+    def _known(self):
+        return tuple(None if value != value else value for value in astuple(self))
+
+    def __repr__(self) -> str:
+        return f"<Certificate: {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(str(self))}</div>"
 
     @property
     def relative_gap(self) -> float:
@@ -114,7 +127,7 @@ def percent(fraction: float) -> str:
     return f"{number:,.0f} %" if 99.5 <= number < 1e6 else f"{number:.2g} %"
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """The rows of a run, in order, and what it was a run of."""
 
@@ -131,6 +144,60 @@ class Trace:
             raise KeyError(f"no column {name!r}; there are {', '.join(f.name for f in fields(Row))}")
         return [getattr(row, name) for row in self.rows]
 
+    @property
+    def measure(self) -> str:
+        """What the distance of this run is: without a regulariser there is no gap but a gradient."""
+        return GRADIENT if all(isnan(gap) for gap in self.column("gap")) else GAP
+
+    def distances(self) -> list[float]:
+        """One number per row, the one `tol` is about: gap / best objective so far, or ‖∇P‖ / ‖∇P(first)‖."""
+        if self.measure == GRADIENT:
+            norms = self.column("gradient_norm")
+            return [0.0 if norms[0] == 0.0 else norm / norms[0] for norm in norms]
+        best, relative = inf, []
+        for row in self.rows:
+            best = min(best, row.primal)
+            relative.append(_relative(row.gap, best))
+        return relative
+
+    def plot(self, axes=None, against: str = "passes", **line):
+        """Draw the distance from the optimum, on a logarithmic scale, with matplotlib (the extra `report`).
+
+        axes: those of a figure of your own; a new one without. against: "passes" or "seconds". line: what
+        `axes.plot` takes. Returns the axes.
+        """
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.figure().add_subplot()
+        points = zip(self.column(against), self.distances(), strict=True)
+        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
+        axes.plot(*zip(*shown, strict=True) if shown else ((), ()), **{"label": self.solver} | line)
+        axes.set_yscale("log")
+        axes.set_xlabel(against)
+        axes.set_ylabel(self.measure)
+        return axes
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return f"<Trace of {self.solver or 'nothing'}: no rows>"
+        last, far = self.rows[-1], self.distances()[-1]
+        checks = f"{len(self.rows)} check{'s' if len(self.rows) > 1 else ''}"
+        reached = f"{self.measure} {far:.2g} after {last.passes:.4g} passes, {last.seconds:.3g} s"
+        return f"<Trace of {self.solver}: {checks}, {reached}>"
+
+    def _repr_html_(self) -> str:
+        """The last rows as a table."""
+        head = "".join(f"<th>{name}</th>" for name in ("passes", "seconds", "objective", self.measure))
+        rows = list(zip(self.rows, self.distances(), strict=True))[-SHOWN:]
+        body = "".join(
+            f"<tr><td>{row.passes:.4g}</td><td>{row.seconds:.3g}</td><td>{row.primal:.8g}</td>"
+            f"<td>{far:.2g}</td></tr>"
+            for row, far in rows
+        )
+        caption = f"<caption>{escape(repr(self)[1:-1])}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -139,6 +206,13 @@ class Trace:
 
     def __getitem__(self, k) -> Row:
         return self.rows[k]
+
+
+def _relative(gap, best):
+    """gap / best; a diverged run, whose objective is no number, is infinitely far."""
+    if not isfinite(best):
+        return inf
+    return gap / best if best > 0.0 else 0.0
 
 
 class Meter:

@@ -11,12 +11,14 @@ from fenchel import __version__
 from fenchel.cli.groups import Root, debug_option
 
 COMMANDS = {
+    "demo": "fenchel.cli.demo:demo",
     "train": "fenchel.cli.train:train",
     "predict": "fenchel.cli.predict:predict",
     "evaluate": "fenchel.cli.evaluate:evaluate",
     "race": "fenchel.cli.race:race",
     "path": "fenchel.cli.path:path",
     "inspect": "fenchel.cli.inspect:inspect",
+    "report": "fenchel.cli.report:report",
     "attributes": "fenchel.cli.attributes:attributes",
     "solvers": "fenchel.cli.solvers:solvers",
     "warm": "fenchel.cli.warm:warm",

@@ -7,6 +7,8 @@ import click
 from fenchel.cli.kinds import kind_of
 from fenchel.cli.output import print_facts, print_table
 
+SILENT = {"callbacks", "verbose", "warm_start"}
+
 
 @click.command(short_help="Print what a model file holds.")
 @click.argument("model")
@@ -30,20 +32,18 @@ def inspect(model, top):
     fitted = load(model)
     kind = kind_of(fitted)
     facts, tables = kind.inspect(fitted, kind.top if top is None else top)
-    print_facts(
-        {
-            "class": type(fitted).__name__,
-            "file": f"{model}, {os.path.getsize(model):,} bytes",
-            "certificate": str(fitted.certificate_),
-            "settings": ", ".join(f"{name}={value}" for name, value in _settings(fitted).items()),
-        }
-        | facts
-    )
+    print_facts(facts_of(fitted, model) | facts)
     for table in tables if top != 0 else ():
         print_table(table)
 
 
-def _settings(fitted):
-    """The constructor's arguments, but for those that say nothing about the model."""
-    settings = fitted.get_params(deep=False)
-    return {name: settings[name] for name in settings if name not in {"callbacks", "verbose", "warm_start"}}
+def facts_of(fitted, path) -> dict[str, str]:
+    """Class, size, certificate, and the constructor's arguments that say something of the model."""
+    settings = fitted.get_params(deep=False).items()
+    told = [f"{name}={value}" for name, value in settings if name not in SILENT]
+    return {
+        "class": type(fitted).__name__,
+        "file": f"{path}, {os.path.getsize(path):,} bytes",
+        "certificate": str(fitted.certificate_),
+        "settings": ", ".join(told),
+    }

@@ -1,22 +1,13 @@
 """How the command line speaks: messages to stderr, tables and lines to stdout."""
 
 import sys
-from dataclasses import dataclass, field
 from itertools import islice
 
 import click
 
+from fenchel.report.tables import Table
+
 PIPE_WIDTH = 10_000  # columns where there is no terminal: rich would fold at 80, `grep` wants whole rows
-
-
-@dataclass
-class Table:
-    """Headings and rows of text; columns of numbers are aligned right."""
-
-    columns: list[str]
-    rows: list[list[str]]
-    numbers: set[str] = field(default_factory=set)
-    title: str | None = None
 
 
 def say(message: str, quiet: bool = False) -> None:
@@ -40,7 +31,7 @@ def print_table(table: Table) -> None:
     from rich.text import Text
 
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in table.columns:
         drawn.add_column(heading, justify="right" if heading in table.numbers else "left", overflow="fold")
     for row in table.rows:

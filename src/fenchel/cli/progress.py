@@ -4,8 +4,6 @@ import sys
 from contextlib import contextmanager
 from math import inf, isfinite, log
 
-from fenchel.report.series import distances, measure
-
 
 @contextmanager
 def gap_bar(tol: float, quiet: bool):
@@ -34,7 +32,7 @@ def gap_bar(tol: float, quiet: bool):
             progress.update(
                 task,
                 description=name,
-                completed=fraction_done(distances(trace), tol),
+                completed=fraction_done(trace.distances(), tol),
                 number=_number(trace, tol),
             )
 
@@ -59,4 +57,4 @@ def fraction_done(distance: list[float], tol: float) -> float:
 
 
 def _number(trace, tol):
-    return f"{measure(trace)} {distances(trace)[-1]:.2g} → {tol:g}, {trace[-1].passes:.4g} passes"
+    return f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}, {trace[-1].passes:.4g} passes"

@@ -11,6 +11,7 @@ from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
 from fenchel.cli.output import Table, print_table, say
 from fenchel.cli.progress import gap_bar
+from fenchel.cli.report import write_page
 from fenchel.cli.traces import draw, save_trace, settings_of, trace_folder
 from fenchel.cli.training import Training, read_training
 from fenchel.trace import Status
@@ -31,7 +32,7 @@ race_options = options.together(
     click.option(
         "--output",
         metavar="DIR",
-        help="Write DIR/SOLVER.jsonl (a trace per solver) and DIR/race.png (a plot).",
+        help="Write DIR/SOLVER.jsonl (a trace per solver), DIR/race.html (a page) and DIR/race.png (a plot).",
     ),
     *options.solving,
     options.quiet,
@@ -85,6 +86,7 @@ def _run_all(training: Training, names, output, quiet, settings):
             break
     if folder and results:
         draw(folder / "race.png", [result.trace for result in results.values()], settings["tol"])
+        write_page(folder / "race.html", None, [folder / f"{name}.jsonl" for name in results])
     print_table(_table(results, failures))
     if failures or len(results) < len(names) or not all(r.certificate.converged for r in results.values()):
         click.get_current_context().exit(FAILED)

@@ -1,38 +1,64 @@
 """fenchel solvers: the matrix of solvers and what each can train."""
 
 import dataclasses
+import re
+import sys
+from inspect import cleandoc
 
 import click
 
-from fenchel.cli.output import Table, print_table
+from fenchel.cli import options
+from fenchel.cli.output import Table, print_facts, print_table
+
+HEADS = {"binary": "two", "flat crossed": "cross", "flat joint": "joint"}  # short enough for 80 columns
 
 
 @click.command(short_help="List the solvers.")
-def solvers():
-    """List the solvers: name, what each can train with which loss, what it is, class and options.
+@click.argument("name", required=False)
+def solvers(name):
+    """List the solvers and what each can train; with a NAME, what that one is and which options it has.
 
-    binary is two classes of `lr`; flat crossed more classes of `lr`, `tagger`, and `maxent` where features
-    are crossed with labels; flat joint `maxent` of candidates; chain `crf`.
+    l stands for the log loss, h for the hinge loss. Columns: two is two classes of `lr`; cross more classes
+    of `lr`, `tagger`, and `maxent` where features are crossed with labels; joint `maxent` of candidates;
+    chain `crf`.
 
     \b
     Example:
       fenchel solvers
+      fenchel solvers sdca
     """
     from fenchel.offers import STRUCTURES
     from fenchel.solvers import SOLVERS
 
-    names = [structure.name for structure in STRUCTURES]
-    columns = ["solver", *names, "what it does", "class and options"]
+    if name is not None:
+        return _print_one(options.SolverName().convert(name, None, None))
+    names = [HEADS.get(structure.name, structure.name) for structure in STRUCTURES]
     rows = [_cells(name, STRUCTURES) for name in SOLVERS]
-    print_table(Table(columns, rows, title="losses that each solver can train, with a regulariser"))
+    print_table(Table(["solver", *names, "method"], rows))
 
 
-def _cells(name, structures):
+def _print_one(name):
+    """What a solver is, its losses, and its class with options."""
+    from fenchel.offers import STRUCTURES
     from fenchel.solvers import SOLVERS, solver_class
 
     solver = solver_class(name)
-    marks = [", ".join(_losses(solver, structure)) or "-" for structure in structures]
-    return [name, *marks, (solver.__doc__ or "").split("\n")[0], _signature(solver, SOLVERS[name][1])]
+    trains = {structure.name: ", ".join(_losses(solver, structure)) or "-" for structure in STRUCTURES}
+    print_facts({"solver": name, "options": _signature(solver, SOLVERS[name][1])} | trains)
+    click.echo(f"\n{cleandoc(solver.__doc__ or '')}")
+
+
+def _cells(name, structures):
+    from fenchel.solvers import solver_class
+
+    solver = solver_class(name)
+    marks = ["".join(loss[0] for loss in _losses(solver, structure)) or "-" for structure in structures]
+    return [name, *marks, _method(solver)]
+
+
+def _method(solver):
+    """The name of the method, with which the solver's file begins."""
+    return re.split(r"[.:;,]|\(| (?:with|on|as|for) ", sys.modules[solver.__module__].__doc__ or "")[0]
 
 
 def _losses(solver, structure):

@@ -43,6 +43,11 @@ class Trained(BaseEstimator):
     # How the command line read the training data (format, ...), so that `predict` reads alike: saved.
     read_as: Mapping = MappingProxyType({})
 
+    def _html_repr(self) -> str:
+        """In a notebook: scikit-learn's picture of the estimator, and what is proven once it is fitted."""
+        proven = self.certificate_._repr_html_() if hasattr(self, "certificate_") else ""
+        return super()._html_repr() + proven
+
     def fit_encoded(self, data, *, check_every=None, validate=None):
         """Fit the model to data that are numbers already, as `encode_training` makes them.
 
@@ -164,7 +169,7 @@ def print_last_row(trace) -> None:
     row = trace[-1]
     print(
         f"{trace.solver}: {row.passes:8.1f} passes  {row.seconds:8.2f} s  objective {row.primal:.8g}  "
-        f"gap {row.gap:.2e}",
+        f"{trace.measure} {trace.distances()[-1]:.2e}",
         file=sys.stderr,
     )
 

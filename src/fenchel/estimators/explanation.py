@@ -1,6 +1,7 @@
 """Why a model says what it says of one event: each feature's share in each label's score."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,9 @@ class Explanation:
     def label(self):
         """The label of highest score, the one predicted."""
         return max(self.scores, key=self.scores.get)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self):
         labels = sorted(self.scores, key=self.scores.get, reverse=True)

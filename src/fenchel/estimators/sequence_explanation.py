@@ -1,6 +1,7 @@
 """Why the tokens of a sequence get their labels: what attributes and transitions add to the scores."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ class SequenceExplanation:
     """One TokenExplanation for each token; str() is a table."""
 
     tokens: list
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self):
         rows = [("", "label", "p", "from before", "attributes")]

@@ -38,6 +38,11 @@ def write_trace(path, trace: Trace, **facts) -> None:
 
 def read_trace(path) -> Trace:
     """The trace that `write_trace` wrote; DataError names the line that is damaged."""
+    return read_run(path)[0]
+
+
+def read_run(path) -> tuple[Trace, dict]:
+    """The trace, and the header: what else was written of the run."""
     lines = _lines(path)
     header = _object(path, 1, lines[0] if lines else "")
     found = header.get("format_version")
@@ -47,7 +52,7 @@ def read_trace(path) -> Trace:
     if found != FORMAT_VERSION:
         raise DataError(str(path), 1, f"trace format {found}, but this fenchel reads format {FORMAT_VERSION}")
     rows = [_row(path, number, line) for number, line in enumerate(lines[1:], start=2)]
-    return Trace(*names, rows)
+    return Trace(*names, rows), header
 
 
 def machine() -> dict:

@@ -1,9 +1,8 @@
 """Plots of traces as PNG, by matplotlib: the extra `report`."""
 
 from collections.abc import Iterable
-from math import floor, isfinite, log10
+from math import floor, log10
 
-from fenchel.report.series import distances, measure
 from fenchel.trace import Trace
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
@@ -26,7 +25,8 @@ def plot_race(traces: Iterable[Trace], path, tol: float | None = None) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, column in ((left, "passes"), (right, "seconds")):
         _draw(axes, traces, column, tol)
-    left.set_ylabel(" / ".join(dict.fromkeys(map(measure, traces))))
+    right.set_ylabel("")
+    left.set_ylabel(" / ".join(dict.fromkeys(trace.measure for trace in traces)))
     figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.suptitle(_title(traces), fontsize=11)
     figure.savefig(path, dpi=120, format="png")
@@ -38,23 +38,19 @@ def _title(traces):
 
 def _draw(axes, traces, column, tol):
     for k, trace in enumerate(traces):
-        points = zip(trace.column(column), distances(trace), strict=True)
-        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
-        axes.plot(
-            *zip(*shown, strict=True) if shown else ((), ()),
+        trace.plot(
+            axes,
+            column,
             color=COLOURS[k % len(COLOURS)],
             linestyle=STYLES[k // len(COLOURS) % len(STYLES)],
-            marker="o" if len(shown) <= MARKED else None,
+            marker="o" if len(trace) <= MARKED else None,
             markersize=2.5,
             linewidth=1.4,
-            label=trace.solver,
         )
     if tol:
         axes.axhline(tol, color="#999999", linewidth=0.9, zorder=0, label="tol")
-    axes.set_yscale("log")
     axes.set_xscale("symlog", linthresh=_threshold(traces, column))  # logarithmic, but with a 0
     axes.set_xlim(left=0.0)
-    axes.set_xlabel(column)
     axes.set_title(f"against {column}", fontsize=10)
     axes.grid(True, which="major", alpha=0.25)
 

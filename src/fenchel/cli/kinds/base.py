@@ -123,6 +123,10 @@ class Kind(ABC):
     def evaluate(self, model, path: str, given: dict) -> tuple[dict[str, str], Table | None]:
         """The facts and the table that `fenchel evaluate` prints."""
 
+    def confusion(self, model, path: str, given: dict) -> Table | None:
+        """How often each label was taken for each other one, for `report`; None where there are none."""
+        return None
+
     @abstractmethod
     def inspect(self, model, top: int) -> tuple[dict[str, str], list[Table]]:
         """The facts and tables that `fenchel inspect` prints, beyond those of all models."""

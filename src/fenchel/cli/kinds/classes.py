@@ -21,3 +21,16 @@ def class_table(truth, predicted, classes) -> Table:
         for label, *scores, support in zip(*class_scores(truth, predicted, classes), strict=True)
     ]
     return Table(columns, rows, numbers=set(columns[1:] if truth.dtype.kind == "U" else columns))
+
+
+def confusion_table(truth, predicted) -> Table:
+    """How many of each class (a row) were taken for each class (a column)."""
+    import numpy as np
+
+    labels, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    counts = np.zeros((labels.size, labels.size), dtype=int)
+    np.add.at(counts, (codes[: len(truth)], codes[len(truth) :]), 1)
+    names = [label_text(label) for label in labels.tolist()]
+    rows = [[name, *map(str, row)] for name, row in zip(names, counts.tolist(), strict=True)]
+    title = "confusion: rows are the truth, columns what the model says"
+    return Table(["truth", *names], rows, set(names), title, heat=True)

@@ -8,7 +8,7 @@ import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import Calls, Kind
-from fenchel.cli.kinds.classes import class_table, label_lines
+from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.output import Table, count, label_text, listed, source
 
 
@@ -133,6 +133,10 @@ class Linear(Kind):
             loss = log_loss(rows.y, model.predict_log_proba(rows.X), model.classes_)
             facts["log-loss"] = f"{loss:.6g} nats an example"
         return facts, class_table(rows.y, predicted, model.classes_)
+
+    def confusion(self, model, path, given):
+        rows = _read_known(path, model.n_features_in_, model.classes_, **given)
+        return confusion_table(rows.y, model.predict(rows.X))
 
     def inspect(self, model, top):
         """Classes and sizes, and the features that weigh most."""

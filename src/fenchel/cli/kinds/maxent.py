@@ -3,7 +3,7 @@
 import fenchel
 from fenchel.cli import events, options
 from fenchel.cli.kinds.base import WORDS, Calls, Kind
-from fenchel.cli.kinds.classes import class_table, label_lines
+from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.output import Table, label_text, listed, say, source
 
 
@@ -89,6 +89,12 @@ class Events(Kind):
         if examples.joint:
             return facts, None
         return facts, class_table(np.array(examples.y), model.predict(examples), model.classes_)
+
+    def confusion(self, model, path, given):
+        import numpy as np
+
+        examples = _read_for(model, path, given)
+        return None if examples.joint else confusion_table(np.array(examples.y), model.predict(examples))
 
     def inspect(self, model, top):
         """Labels and sizes, and the weights that are heaviest."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fenchel.cli.kinds.base import Kind
-from fenchel.cli.kinds.classes import class_table
+from fenchel.cli.kinds.classes import class_table, confusion_table
 from fenchel.cli.output import Table, count, listed, say
 from fenchel.cli.sentences import Corpus, are_spans
 
@@ -64,9 +64,8 @@ class Tagging(Kind):
         """Accuracy, and the scores of each type of span as conlleval gives them, else of each label."""
         import numpy as np
 
-        corpus = self.read_for(model, path)
-        predicted = [list(map(str, labels)) for labels in model.predict(corpus.X)]
-        truth, guessed = (np.array([x for labels in y for x in labels]) for y in (corpus.tags, predicted))
+        corpus, predicted = self._tagged(model, path)
+        truth, guessed = _flat(corpus.tags), _flat(predicted)
         whole = sum(a == b for a, b in zip(corpus.tags, predicted, strict=True))
         facts = {
             "sentences": f"{corpus.n}, {whole} of them without an error",
@@ -78,6 +77,22 @@ class Tagging(Kind):
         if are_spans(known):
             return facts, _span_table(corpus.tags, predicted)
         return facts, class_table(truth, guessed, np.array(sorted({*known, *corpus.labels})))
+
+    def confusion(self, model, path, given):
+        corpus, predicted = self._tagged(model, path)
+        return confusion_table(_flat(corpus.tags), _flat(predicted))
+
+    def _tagged(self, model, path):
+        """The labelled sentences, and what the model says of them."""
+        corpus = self.read_for(model, path)
+        return corpus, [list(map(str, labels)) for labels in model.predict(corpus.X)]
+
+
+def _flat(sentences):
+    """The labels of all tokens, (N,)."""
+    import numpy as np
+
+    return np.array([label for labels in sentences for label in labels])
 
 
 def _answers(model, X, probabilities, nbest):

@@ -25,7 +25,7 @@ def transition_tables(model) -> list[Table]:
                 [start, *(cell(a, b, digits) for b in range(len(labels)))] for a, start in enumerate(starts)
             ]
             title = "transitions, from the label of the row to that of the column"
-            return [Table(heads, cells, set(heads[1:]), title)]
+            return [Table(heads, cells, set(heads[1:]), title, heat=True)]
     return [_heaviest(table, labels, cell)]
 
 
