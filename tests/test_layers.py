@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import fenchel
+
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
@@ -108,6 +110,16 @@ def modules_after(program):
 def test_importing_the_package_loads_nothing_heavy():
     heavy = {"numba", "scipy", "sklearn", "numpy", "matplotlib", "plotly", "pandas"}
     assert not heavy & modules_after("import fenchel; fenchel.__version__; dir(fenchel)")
+
+
+def test_editors_are_told_of_the_names_that_are_imported_on_first_use():
+    told = {
+        alias.asname: node.module
+        for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == fenchel._PUBLIC | dict.fromkeys(fenchel._MODULES, "fenchel")
 
 
 def test_listing_the_solvers_compiles_nothing():

@@ -1,0 +1,14 @@
+# What `fenchel` exports, for editors and type checkers: at run time names are imported on first use.
+from fenchel import problems as problems
+from fenchel import solvers as solvers
+from fenchel.estimators.chain import ChainCRF as ChainCRF
+from fenchel.estimators.flat import LinearSVC as LinearSVC
+from fenchel.estimators.flat import LogisticRegression as LogisticRegression
+from fenchel.estimators.load import load as load
+from fenchel.estimators.maxent import MaxEnt as MaxEnt
+from fenchel.estimators.tagger import MaxEntTagger as MaxEntTagger
+from fenchel.loop import solve as solve
+from fenchel.paths import path as path
+from fenchel.solvers.base import Start as Start
+
+__version__: str
