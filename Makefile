@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-matrix campaign hostile lint format clean
+.PHONY: demo test test-matrix campaign hostile docs dist lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,17 @@ hostile: $(READY)
 test-matrix: $(READY)
 	$(BIN)/python .ci/matrix.py $(if $(ROWS),--rows $(ROWS)) $(if $(NEWEST),--newest $(NEWEST)) $(TESTS)
 
+# The site, in site/.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
+	$(BIN)/mkdocs build --quiet
+
+# Wheel and sdist, each installed into an empty environment and tried on the README's program.
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist && $(BIN)/python -m build --quiet
+	$(BIN)/python .ci/dist.py dist/*
+
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -40,4 +51,4 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-newest .matrix .numba_cache .pytest_cache .ruff_cache demo-output
+	rm -rf $(VENV) site dist .venv-newest .matrix .numba_cache .pytest_cache .ruff_cache demo-output
