@@ -1,5 +1,6 @@
 """What `hostile.py` reads: of each reader samples that are right, how to read one, and what must come out."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -7,7 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
-import fenchel
+import numpy as np
+
+import fenchel.compat
 import naive_readers as naive
 from fenchel.errors import DataError
 from fenchel.features.attributes import Extractor
@@ -16,12 +19,13 @@ from fenchel.io import columns, libsvm
 from fenchel.io.columns import iterate_columns, read_columns
 from fenchel.io.crfsuite import iterate_crfsuite, read_crfsuite
 from fenchel.io.events import read_events
+from fenchel.io.lcrf import LinearChain, write_lcrf
 from fenchel.io.libsvm import read_libsvm
 from fenchel.io.models import ModelError
 from fenchel.io.trace import read_trace
 from hostile_commands import FILE, OUTPUT, command
-from hostile_models import MODELS
-from mutations import damaged, damaged_model
+from hostile_models import MODELS, compat_samples, use_compat
+from mutations import damaged, damaged_model, damaged_words
 
 
 @dataclass(frozen=True)
@@ -248,6 +252,33 @@ def load_and_use(use):
     return read
 
 
+def small_chain(n_labels, n_attributes) -> LinearChain:
+    """Names of all lengths and alphabets; an attribute in three has no weight."""
+    rng = np.random.default_rng(n_attributes)
+    states = rng.normal(size=(n_attributes, n_labels)) * (rng.random((n_attributes, n_labels)) < 0.7)
+    states[::3] = 0.0
+    moves = rng.normal(size=(n_labels, n_labels)) * (rng.random((n_labels, n_labels)) < 0.7)
+    names = [f"{'ü:' * (k % 13)}{k}" for k in range(n_attributes)]
+    return LinearChain([f"L{k}" for k in range(n_labels)], names, states, moves)
+
+
+def lcrf_samples():
+    """CRFsuite's binary models as bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, contents = Path(folder) / "m", []
+        for sizes in ((1, 0), (2, 5), (3, 40)):
+            write_lcrf(path, small_chain(*sizes))
+            contents.append(path.read_bytes())
+    return contents
+
+
+def read_and_label(path):
+    """CRFsuite's model, used on a few tokens."""
+    model = fenchel.compat.CRF.from_crfsuite(path)
+    assert [len(labels) for labels in model.predict([[["2"], {"ü": "1"}], []])] == [2, 0]
+    assert len(model.chain_.coef_) == len(model.classes_)
+
+
 # ---- commands: files whose labels and columns the small models know
 
 LABELLED = texts(
@@ -277,6 +308,8 @@ CASES = [
         Case(f"model {name}", make, load_and_use(use), damage=damaged_model, errors=ModelError)
         for name, (make, use) in MODELS.items()
     ),
+    Case("model compat", compat_samples, load_and_use(use_compat), damage=damaged_model, errors=ModelError),
+    Case("model of CRFsuite", lcrf_samples, read_and_label, damage=damaged_words, errors=ModelError),
     Case("predict lr", LABELLED, command("predict", "MODEL lr", FILE), share=4),
     Case("evaluate lr", LABELLED, command("evaluate", "MODEL lr", FILE), share=4),
     Case("evaluate maxent", OPENNLP, command("evaluate", "MODEL maxent", FILE), share=4),

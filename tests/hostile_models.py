@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from fenchel import ChainCRF, LinearSVC, LogisticRegression, MaxEnt, MaxEntTagger, solvers
+from fenchel.compat import CRF
 from fenchel.estimators.encoded import encode_events, encode_joint
+from fenchel.features.naming import CRFSUITE
+from fenchel.features.sequences import NamedAttributes
 from fenchel.features.tokens import Tokens
 from fenchel.trace import Certificate, Status
 
@@ -25,8 +28,9 @@ def saved(*models) -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path, contents = Path(folder) / "m", []
         for model in models:
-            model.certificate_ = Certificate(0.5, 0.4999, 1e-4, float("nan"), 3.0, 0.1, Status.CONVERGED)
-            model.n_iter_ = 3
+            trained = getattr(model, "chain_", model)
+            trained.certificate_ = Certificate(0.5, 0.4999, 1e-4, float("nan"), 3.0, 0.1, Status.CONVERGED)
+            trained.n_iter_ = 3
             model.save(path)
             contents.append(path.read_bytes())
     return contents
@@ -143,6 +147,23 @@ def use_chain(model):
     ]
     assert {label for labels in found for label in labels} <= set(model.classes_.tolist())
     _inspect(model)
+
+
+def compat_samples():
+    """CRFs of fenchel.compat."""
+    models = []
+    for settings in ({"c1": 0.1, "model_filename": "m"}, {"algorithm": "lbfgs", "c2": 0.5, "verbose": True}):
+        model, source = CRF(**settings), NamedAttributes(naming=CRFSUITE)
+        data = ChainCRF().encode_training(ATTRIBUTES, TAGS, source=source)
+        model.chain_ = ChainCRF().set_weights(data, _weights(len(source.names()) * 4 + 16))
+        models.append(model)
+    return saved(*models)
+
+
+def use_compat(model):
+    found = model.predict(ATTRIBUTES)
+    assert [len(labels) for labels in found] == [3, 4, 2]
+    assert {label for labels in found for label in labels} <= set(model.classes_)
 
 
 def tagger_samples():

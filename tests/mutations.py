@@ -94,6 +94,18 @@ def damaged(rng, samples: list[bytes]) -> bytes:
     return data
 
 
+def damaged_words(rng, samples: list[bytes]) -> bytes:
+    """A binary file with one to three of its 32-bit numbers changed, or damaged like any other."""
+    if rng.random() < 0.3:
+        return damaged(rng, samples)
+    data = bytearray(rng.choice(samples))
+    for _ in range(rng.randint(1, 3)):
+        at = 4 * rng.randrange(min(len(data), rng.choice((48, 10**9))) // 4)
+        wrong = rng.choice((0, 1, rng.randrange(64), len(data) - rng.randrange(64), 2**31, 2**32 - 1))
+        data[at : at + 4] = (wrong % 2**32).to_bytes(4, "little")
+    return bytes(data)
+
+
 # ---- bytes
 
 

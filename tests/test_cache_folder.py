@@ -66,7 +66,7 @@ def read_only(tmp_path):
 
 def test_without_a_folder_to_write_everything_runs_and_one_warning_says_so(read_only):
     package, home = read_only
-    every = "import fenchel.estimators.load, fenchel.spans, fenchel.io.columns, fenchel.io.libsvm; "
+    every = "import fenchel.saved, fenchel.spans, fenchel.io.columns, fenchel.io.libsvm; "
     printed, messages = run(every + ONE_KERNEL, package=package, prepare=without_privileges, HOME=home)
     assert printed == [str(LN2), "NullCache"]
     assert messages.count(WARNING) == 1

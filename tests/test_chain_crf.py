@@ -168,6 +168,25 @@ def test_best_several_best_and_marginals_are_those_of_an_enumeration(model, data
     check_against_enumeration(model, as_names(data[0])[:5])
 
 
+def test_the_probability_of_given_labels(model, data):
+    X, y = as_names(data[0]), data[1]
+    found = model.log_probability(X, y)
+    for k, x in enumerate(X[:5]):
+        every = {(*labels,): value for labels, value in model.predict_nbest([x], 3 ** len(x))[0]}
+        assert found[k] == pytest.approx(every[(*y[k],)], abs=1e-9)
+        assert np.exp(list(every.values())).sum() == pytest.approx(1.0)
+    assert model.log_probability([[], X[0]], [[], y[0]]).tolist() == [0.0, found[0]]
+    with pytest.raises(ValueError, match="y names the label 'Z', which the model does not know"):
+        model.log_probability(X[:1], [["Z"] * len(X[0])])
+
+
+def test_banned_labels_have_no_probability(data):
+    model = ChainCRF(banned=[("V", "V")], tol=0.1).fit(as_names(data[0]), data[1])
+    pairs = [list(pair) for pair in product("DNV", "DNV")]
+    found = np.exp(model.log_probability([[["walk"], ["walk"]]] * 9, pairs))
+    assert found[-1] == 0.0 and found[:-1].all() and found.sum() == pytest.approx(1.0)
+
+
 def test_several_best_stop_where_there_are_no_more(model):
     assert len(model.predict_nbest([[["dog"]]], 10)[0]) == 3
     assert model.predict_nbest([[]], 2) == [[([], 0.0)]]

@@ -22,6 +22,7 @@ LEVELS = [
     {"choosing", "problems", "solvers", "loop", "paths"},
     {"estimators"},
     {"compat"},
+    {"saved"},
     {"cli"},
 ]
 ANYWHERE = {"__init__", "__main__"}  # the package's own names, fetched on first use
@@ -30,7 +31,7 @@ BESIDE = {  # rooms beside the line, and all they may import
     "features": LEVELS[0] | {"features"},
     "report": {"trace", "io", "report"},
 }
-READERS = {"estimators", "compat", "cli"}  # who may import the rooms beside the line
+READERS = {"estimators", "compat", "saved", "cli"}  # who may import the rooms beside the line
 
 
 def room_of(path):

@@ -23,7 +23,7 @@ _PUBLIC = {
     "MaxEnt": "fenchel.estimators.maxent",
     "MaxEntTagger": "fenchel.estimators.tagger",
     "ChainCRF": "fenchel.estimators.chain",
-    "load": "fenchel.estimators.load",
+    "load": "fenchel.saved",
     "solve": "fenchel.loop",
     "path": "fenchel.paths",
     "Start": "fenchel.solvers.base",

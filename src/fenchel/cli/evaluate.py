@@ -20,7 +20,7 @@ def evaluate(model, data, **settings):
     Example:
       fenchel evaluate model.fenchel test.svm
     """
-    from fenchel.estimators.load import load
+    from fenchel.saved import load
 
     fitted = load(model)
     facts, table = kind_of(fitted).evaluate(fitted, data, reading_for(fitted, settings))

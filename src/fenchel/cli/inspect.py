@@ -27,7 +27,7 @@ def inspect(model, top):
     Example:
       fenchel inspect model.fenchel --top 5
     """
-    from fenchel.estimators.load import load
+    from fenchel.saved import load
 
     fitted = load(model)
     kind = kind_of(fitted)

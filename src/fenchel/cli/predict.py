@@ -41,7 +41,7 @@ def predict(model, data, probabilities, **settings):
       fenchel predict model.fenchel test.svm --probabilities > predicted.txt
       tail -f tokens.txt | fenchel predict tagger.fenchel -
     """
-    from fenchel.estimators.load import load
+    from fenchel.saved import load
 
     fitted = load(model)
     given = reading_for(fitted, settings)

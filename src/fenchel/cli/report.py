@@ -45,7 +45,7 @@ def report(files, output, test, quiet, **settings):
 
 def write_page(output, model, runs, test=None, settings=None) -> None:
     """The page of a model file, trace files and labelled data, any of them absent."""
-    from fenchel.estimators.load import load
+    from fenchel.saved import load
     from fenchel.io.trace import read_run
     from fenchel.report.page import facts_of_run, page
 

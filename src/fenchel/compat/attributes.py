@@ -1,4 +1,4 @@
-"""What CRFsuite makes of tokens and labels: which weights there are, and the order of labels."""
+"""What CRFsuite makes of tokens and labels: which weights there are, the order of labels, its models."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -7,7 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel._sparse import as_csr, as_rows
+from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.sequence_labels import LabelledSequences
+from fenchel.features.naming import CRFSUITE
+from fenchel.features.sequences import NamedAttributes
+from fenchel.features.vocabulary import Vocabulary
+from fenchel.io.lcrf import read_lcrf
 
 
 class Counts(NamedTuple):
@@ -55,3 +60,12 @@ def in_order_of_appearance(data: LabelledSequences) -> LabelledSequences:
     order = np.argsort(np.unique(data.codes, return_index=True)[1])
     places = np.argsort(order)
     return replace(data, codes=places[data.codes], classes=data.classes[order])
+
+
+def read_chain(path) -> ChainCRF:
+    """The ChainCRF of CRFsuite's binary file; its tokens are named as CRFsuite does."""
+    found, source = read_lcrf(path), NamedAttributes(naming=CRFSUITE)
+    source.vocabulary = Vocabulary(found.attributes)
+    labels = np.fromiter(found.labels, object, len(found.labels))
+    data = LabelledSequences(source.read([]), np.empty(0, np.int64), labels, source)
+    return ChainCRF().set_weights(data, np.concatenate([found.states.ravel(), found.transitions.ravel()]))

@@ -5,6 +5,7 @@
 The objective is CRFsuite's, Σ_i loss_i + c1 ‖w‖₁ + c2 ‖w‖², over the weights that CRFsuite would make.
 """
 
+import os
 import warnings
 
 import numpy as np
@@ -12,24 +13,25 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.compat.attributes import count_pairs, in_order_of_appearance, without_zeros
+from fenchel.compat.attributes import count_pairs, in_order_of_appearance, read_chain, without_zeros
 from fenchel.estimators.base import describe_gap, print_last_row
 from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.sequence_labels import label_lists, require_sequences
 from fenchel.estimators.settings import EXPECTED, check_settings
 from fenchel.features.naming import CRFSUITE
 from fenchel.features.sequences import NamedAttributes
+from fenchel.io.models import write_model
 from fenchel.loop import solve
 from fenchel.solvers import make
 from fenchel.trace import Status
 
-# Settings of CRFsuite's line search, its own stop, its step sizes, its other algorithms and its files.
+# Settings of CRFsuite's line search, its own stop, its step sizes, its other algorithms and its helpers.
 WITHOUT_MEANING = (
     *("epsilon", "period", "delta", "linesearch", "max_linesearch"),
     *("calibration_eta", "calibration_rate", "calibration_samples"),
     *("calibration_candidates", "calibration_max_trials"),
     *("pa_type", "c", "error_sensitive", "averaging", "variance", "gamma"),
-    *("model_filename", "keep_tempfiles", "trainer_cls"),
+    *("keep_tempfiles", "trainer_cls"),
 )
 ONLY_LBFGS = ("c1", "num_memories")
 REMEDY = {Status.MAX_PASSES: "raise max_iterations or tol", Status.INTERRUPTED: "fit again for a better one"}
@@ -55,6 +57,8 @@ class CRF(BaseEstimator):
         At most so many passes over the data. Where it was given, to end there is no warning.
     num_memories : int or None
         Pairs that L-BFGS remembers.
+    model_filename : str or None
+        Where `fit` writes the model as CRFsuite's binary file; one that is there can predict without `fit`.
     tol : float or None
         Stop when the objective is proven to be within this fraction of the optimum. None: 1e-4.
     verbose : bool
@@ -64,7 +68,7 @@ class CRF(BaseEstimator):
 
     Attributes
     ----------
-    chain_ : the fitted ChainCRF, for `explain`, `predict_nbest`, constraints and `save`
+    chain_ : the fitted ChainCRF, for `explain`, `predict_nbest` and constraints
     classes_, attributes_ : lists, in the order training first shows them; attributes with a weight only
     state_features_ : dict (attribute, label) -> weight; transition_features_ : dict (label, next) -> weight
     num_attributes_, size_ : attributes with a weight, bytes of the model
@@ -167,6 +171,8 @@ class CRF(BaseEstimator):
             validate=None if X_dev is None else _accuracy_on(chain, data, X_dev, y_dev),
         )
         self.chain_ = chain.set_result(data, result)
+        if self.model_filename is not None:
+            self.to_crfsuite(self.model_filename)
         self._warn(result)
         return self
 
@@ -230,20 +236,62 @@ class CRF(BaseEstimator):
         labels = self.classes_
         return [
             [dict(zip(labels, row, strict=True)) for row in marginals.tolist()]
-            for marginals in self.chain_.predict_marginals(_sequences(X))
+            for marginals in self._fitted().predict_marginals(_sequences(X))
         ]
 
     def predict_marginals_single(self, xseq) -> list:
         """The dicts label -> probability of one sequence."""
         return self.predict_marginals([xseq])[0]
 
+    def log_probability(self, X, y) -> np.ndarray:
+        """(n,) log p(y | x) of given labels."""
+        return self._fitted().log_probability(_sequences(X), y)
+
     def score(self, X, y) -> float:
         """The fraction of tokens labelled right."""
         return self._fitted().score(_sequences(X), y)
 
+    # ---- files
+
+    def save(self, path) -> None:
+        """Write the fitted model to a file that `fenchel.load` reads; nothing in it can be executed."""
+        settings, facts, arrays = self._fitted().to_file()
+        write_model(path, type(self).__name__, self._plain_settings(), facts | {"chain": settings}, arrays)
+
+    def _plain_settings(self):
+        """Arguments as JSON has them; a class of one's own, as trainer_cls, cannot be in a file."""
+        settings = self.get_params(deep=False) | {"trainer_cls": None}
+        if self.model_filename is not None:
+            settings["model_filename"] = os.fspath(self.model_filename)
+        return {name: v.item() if isinstance(v, np.generic) else v for name, v in settings.items()}
+
+    @classmethod
+    def from_file(cls, settings, facts, arrays):
+        """The fitted model from the parts of a model file."""
+        wrong = [name for name, value in settings.items() if isinstance(value, list | dict)]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is {settings[wrong[0]]!r}")
+        model = cls(**settings)
+        check_settings(model, may_be_none=EXPECTED)
+        model.chain_ = ChainCRF.from_file(facts["chain"], facts, arrays)
+        return model
+
+    def to_crfsuite(self, path) -> None:
+        """Write the model as CRFsuite's binary file, which python-crfsuite's Tagger opens."""
+        self._fitted().to_crfsuite(path)
+
+    @classmethod
+    def from_crfsuite(cls, path):
+        """The model of CRFsuite's binary file: it predicts, but carries no certificate."""
+        model = cls()
+        model.chain_ = read_chain(path)
+        return model
+
     # ---- what was learnt
 
     def _fitted(self) -> ChainCRF:
+        if not hasattr(self, "chain_") and self.model_filename and os.path.exists(self.model_filename):
+            self.chain_ = read_chain(self.model_filename)
         check_is_fitted(self, "chain_")
         return self.chain_
 
@@ -275,7 +323,9 @@ class CRF(BaseEstimator):
 
     @property
     def certificate_(self):
-        return self._fitted().certificate_
+        if not hasattr(self._fitted(), "certificate_"):
+            raise AttributeError("there is no certificate_ of a model that was read from CRFsuite's file")
+        return self.chain_.certificate_
 
     @property
     def trace_(self):

@@ -126,11 +126,15 @@ class Trained(BaseEstimator):
         from fenchel.io.models import write_model
 
         check_is_fitted(self)
+        write_model(path, type(self).__name__, *self.to_file())
+
+    def to_file(self) -> tuple[dict, dict, dict]:
+        """Settings, facts and arrays of the fitted model, for `from_file`."""
         arrays, facts = self._to_file()
         facts |= {"certificate": self.certificate_.to_dict(), "n_iter": int(self.n_iter_)}
         if self.read_as:
             facts["read_as"] = dict(self.read_as)
-        write_model(path, type(self).__name__, settings_to_json(self.get_params(deep=False)), facts, arrays)
+        return settings_to_json(self.get_params(deep=False)), facts, arrays
 
     @classmethod
     def from_file(cls, settings, facts, arrays):

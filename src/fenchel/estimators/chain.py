@@ -1,37 +1,29 @@
 """ChainCRF: taggers. Linear-chain conditional random fields and max-margin Markov networks."""
 
-from itertools import pairwise
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._sparse import as_csr
-from fenchel._threads import for_each_share
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
+from fenchel.estimators.exported import export_to_crfsuite
 from fenchel.estimators.restored import read_classes, read_weights
-from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
 from fenchel.estimators.sequence_labels import (
     LabelledSequences,
-    allowed_labels,
     banned_pairs,
     check_sequence_weights,
     code_labels,
-    cut,
     join_token_weights,
-    label_lists,
     require_sequences,
 )
-from fenchel.estimators.settings import check_count, check_settings
-from fenchel.features.sequences import SOURCES, Sequences, boundary_names, source_for, with_boundaries
+from fenchel.estimators.sequence_predictions import SequencePredictions
+from fenchel.estimators.settings import check_settings
+from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
 from fenchel.solvers.base import Start
-from fenchel.structures import decoding
-from fenchel.structures.chain import Chain
-from fenchel.structures.decoding import Unlabelled
 
 
-class ChainCRF(Trained):
+class ChainCRF(SequencePredictions, Trained):
     """Labels for the tokens of sequences, with a proof of how far the model is from the optimum.
 
     p(y | x) ∝ exp(Σ_t x_t · W[:, y_t] + Σ_t T[y_{t−1}, y_t]).  Minimises  C Σ_i v_i loss_i + ½‖w‖² over
@@ -254,106 +246,16 @@ class ChainCRF(Trained):
         check_is_fitted(self, "weights_")
         return self.source_.names() + boundary_names(*self._added)
 
-    # ---- prediction
-
-    def encode(self, X):
-        """Sequences as this model's numbers; attributes it does not know are left out."""
-        check_is_fitted(self, "weights_")
-        if isinstance(X, Sequences):
-            return X
-        if callable(self.template):  # a model file could not hold it
-            self.source_.function = self.template
-        require_sequences(X, template=self.template)
-        return with_boundaries(self.source_.read(X), *self._added)
-
-    def _unlabelled(self, X, allowed, banned):
-        data = self.encode(X)
-        pairs = banned_pairs(self.banned, self.classes_)
-        more = banned_pairs(banned, self.classes_)
-        pairs = more if pairs is None else pairs if more is None else pairs | more
-        edges = data.edges.n_columns
-        structure = Chain(self.classes_.size, self._table, edges, unrolled=edges > 0, banned=pairs)
-        return Unlabelled(
-            layout=structure.tables(data, self.weights_.size),
-            w=self.weights_,
-            banned=structure.banned_pairs,
-            allowed=allowed_labels(allowed, data.starts, self.classes_),
-        )
-
-    def predict(self, X, *, allowed=None, banned=None) -> list:
-        """The labels of each sequence, as lists.
-
-        allowed : for each sequence None or a list that holds, for each token, None (any label), a label that
-            is known already, or a list of labels to choose from
-        banned : list of (label, label) that must not follow each other, beside those of training
-        """
-        data = self._unlabelled(X, allowed, banned)
-        codes = np.empty(data.layout.rows.shape[0], np.int64)
-        self._decode(data, lambda start, stop: decoding.best_labels(data, start, stop, codes))
-        return cut(self.classes_[codes], data.layout.starts)
-
-    def _decode(self, data, task):
-        n, work = data.layout.starts.size - 1, data.layout.rows.nnz * data.layout.labels
-        stuck = max(for_each_share(n, work, self.n_jobs, task))
-        if stuck >= 0:
-            raise ValueError(f"sequence {stuck}: no labels satisfy the constraints; allow more labels there")
-
-    def predict_marginals(self, X, *, allowed=None, banned=None) -> list:
-        """The probability of each label at each token: for each sequence an array (T, K); log loss only."""
-        self._require_probabilities("marginals")
-        data = self._unlabelled(X, allowed, banned)
-        mu, _ = self._marginals_and_levels(data)
-        return [mu[a:b] for a, b in pairwise(data.layout.starts.astype(np.int64))]
-
-    def _marginals_and_levels(self, data):
-        """(N, K) the marginals of labels, and (n,) log Z."""
-        layout = data.layout
-        mu, levels = np.empty((layout.rows.shape[0], layout.labels)), np.empty(layout.starts.size - 1)
-        self._decode(data, lambda start, stop: decoding.node_marginals(data, start, stop, mu, levels))
-        return mu, levels
-
-    def predict_nbest(self, X, k: int = 5, *, allowed=None, banned=None) -> list:
-        """The k best labellings of each sequence: a list of (labels, log-probability), best first.
-
-        With the hinge loss the score of the labels takes the place of their log-probability.
-        """
-        check_count("k", k)
-        data = self._unlabelled(X, allowed, banned)
-        if self.loss == "log":
-            _, levels = self._marginals_and_levels(data)
-        else:
-            levels = np.zeros(data.layout.starts.size - 1)
-        return [self._several(data, i, k, levels[i]) for i in range(levels.size)]
-
-    def _several(self, data, i, k, level):
-        T = int(data.layout.starts[i + 1] - data.layout.starts[i])
-        if T == 0:
-            return [([], 0.0)]
-        labels, scores = np.zeros((k, T), np.int64), np.empty(k)
-        count = decoding.several_best(data, i, labels, scores)
-        return [(self.classes_[labels[r]].tolist(), float(scores[r] - level)) for r in range(count)]
-
-    def _require_probabilities(self, what):
-        if self.loss != "log":
-            raise ValueError(f"a ChainCRF with loss={self.loss!r} has no {what}; fit with loss='log'")
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """The fraction of tokens labelled right."""
-        predicted = self.predict(X)
-        y = label_lists("y", y, [len(labels) for labels in predicted])
-        weights = check_sequence_weights(sample_weight, len(predicted))
-        weights = np.ones(len(predicted)) if weights is None else weights
-        right = total = 0.0
-        for found, truth, weight in zip(predicted, y, weights.tolist(), strict=True):
-            right += weight * sum(a == b for a, b in zip(found, truth, strict=True))
-            total += weight * len(found)
-        return right / total if total else 0.0
-
-    def explain(self, sequence) -> SequenceExplanation:
-        """Why each token of one sequence gets its label; str() of the result is a table."""
-        return explain_sequence(self, sequence)
-
     # ---- the model file
+
+    def to_crfsuite(self, path) -> None:
+        """Write the model as CRFsuite's binary file; python-crfsuite's Tagger then gives the same labels.
+
+        ValueError where the model has what such a file cannot hold: bias, boundaries, attributes of pairs of
+        labels, banned transitions, labels that are no strings.
+        """
+        check_is_fitted(self, "weights_")
+        export_to_crfsuite(self, path)
 
     def _to_file(self):
         facts, arrays = self.source_.to_file()

@@ -82,6 +82,14 @@ def label_lists(name, y, lengths) -> list:
     return y
 
 
+def known_codes(y, classes) -> np.ndarray:
+    """(N,) codes of labels among those of a model, all of which it must know."""
+    where, flat = {label: k for k, label in enumerate(classes.tolist())}, list(chain.from_iterable(y))
+    for label in dict.fromkeys(flat):
+        _require_known(label, where, "y")
+    return np.fromiter(map(where.__getitem__, flat), np.int64, len(flat))
+
+
 def _distinct(flat, y):
     """The labels in the order first seen; an error names the first that is none."""
     try:

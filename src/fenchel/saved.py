@@ -1,16 +1,23 @@
 """load: any saved estimator, by the class name in its file."""
 
+from fenchel.compat.crf import CRF
 from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
 from fenchel.estimators.maxent import MaxEnt
 from fenchel.estimators.tagger import MaxEntTagger
+from fenchel.io.lcrf import is_lcrf
 from fenchel.io.models import ModelError, read_model
 
-SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF)}
+SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, CRF)}
 
 
 def load(path):
-    """The fitted estimator that `save` wrote to `path`. Loading executes nothing from the file."""
+    """The fitted estimator that `save` wrote to `path`. Loading executes nothing from the file.
+
+    A binary model of CRFsuite becomes a `fenchel.compat.CRF`.
+    """
+    if is_lcrf(path):
+        return CRF.from_crfsuite(path)
     kind, settings, facts, arrays = read_model(path)
     if kind not in SAVED:
         raise ModelError(path, f"holds a model of class {kind[:40]!r}, which this fenchel does not know")
