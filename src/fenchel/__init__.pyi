@@ -4,11 +4,11 @@ from fenchel import solvers as solvers
 from fenchel.estimators.chain import ChainCRF as ChainCRF
 from fenchel.estimators.flat import LinearSVC as LinearSVC
 from fenchel.estimators.flat import LogisticRegression as LogisticRegression
-from fenchel.estimators.load import load as load
 from fenchel.estimators.maxent import MaxEnt as MaxEnt
 from fenchel.estimators.tagger import MaxEntTagger as MaxEntTagger
 from fenchel.loop import solve as solve
 from fenchel.paths import path as path
+from fenchel.saved import load as load
 from fenchel.solvers.base import Start as Start
 
 __version__: str

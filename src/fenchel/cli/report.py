@@ -45,9 +45,9 @@ def report(files, output, test, quiet, **settings):
 
 def write_page(output, model, runs, test=None, settings=None) -> None:
     """The page of a model file, trace files and labelled data, any of them absent."""
-    from fenchel.saved import load
     from fenchel.io.trace import read_run
     from fenchel.report.page import facts_of_run, page
+    from fenchel.saved import load
 
     traces, lead, sections = [], [], []
     fitted = load(model) if model else None
