@@ -24,6 +24,7 @@ _PUBLIC = {
     "MaxEntTagger": "fenchel.estimators.tagger",
     "ChainCRF": "fenchel.estimators.chain",
     "load": "fenchel.saved",
+    "Checkpoint": "fenchel.estimators.checkpoint",
     "solve": "fenchel.loop",
     "path": "fenchel.paths",
     "Start": "fenchel.solvers.base",

@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel._compiling import compiling_clock
 from fenchel.certificates import Point
+from fenchel.checkpoints import Keeper, keep, resumed
 from fenchel.choosing import Forecast, relay, require, solver_name
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver, Start, State
@@ -75,6 +76,7 @@ def solve(
     check_every: float | None = None,
     callbacks: Iterable[Callable[[Trace], None]] = (),
     validate: Callable[[np.ndarray, float], float] | None = None,
+    keeper: Keeper | None = None,
 ) -> Result:
     """Minimise the problem's objective to a proven relative precision.
 
@@ -86,6 +88,7 @@ def solve(
     check_every: certify every so many passes; by default after each step where that costs nothing, else when
     the solver's own estimate says it is time, and at growing distances.
     callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
+    keeper: keeps what is needed to go on after a crash, such as `fenchel.Checkpoint`.
 
     Ctrl-C ends the run and returns the best model so far with its true certificate. No model that is returned
     has a larger objective than w = 0.
@@ -96,7 +99,7 @@ def solve(
     legs = relay(solver, problem, seed)
     for leg in legs:
         require(problem, leg.solver)
-    run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate)
+    run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate, keeper)
     with np.errstate(all="ignore"):  # what overflows ends in an objective that is not finite: that is seen
         return run.to_the_end(checked_start(problem, start))
 
@@ -141,9 +144,9 @@ def _checked_mu(problem, mu):
 class _Run:
     """One solve: state, clock, trace, and the best bounds seen."""
 
-    def __init__(self, problem, legs, stop, check_every, callbacks, validate):
-        self.problem, self.stop = problem, stop
-        self.leg, *self.others = legs
+    def __init__(self, problem, legs, stop, check_every, callbacks, validate, keeper):
+        self.problem, self.stop, self.keeper = problem, stop, keeper
+        self.legs, (self.leg, *self.others) = tuple(legs), legs
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
         self.meter = Meter(compiling_clock())
         self.steps, self.checked = 0, -1
@@ -172,6 +175,8 @@ class _Run:
     def to_the_end(self, start) -> Result:
         with self.meter.running():
             state = self.solver.init(self.problem, start)
+        if self.keeper is not None:
+            state = resumed(self, state)
         status = Status.RUNNING
         try:
             while status is Status.RUNNING:
@@ -182,9 +187,13 @@ class _Run:
                     status = Status.RUNNING
                 if status is Status.RUNNING:
                     self._step(state)
+                    if self.keeper is not None and self.keeper.is_due():
+                        keep(self, state)
         except KeyboardInterrupt:
             self._measure(state)
             status = Status.INTERRUPTED
+        if self.keeper is not None:
+            keep(self, state)
         return self._result(state, status)
 
     def _step(self, state):

@@ -90,7 +90,7 @@ def _command(kind: Kind) -> click.Command:
     def command(data, valid, cv, output, traces, quiet, constant="C", **settings):
         if valid and cv:
             raise click.UsageError("--valid and --cv are two ways to measure accuracy; give one of them.")
-        require_places(output, None, (data, valid, settings.get("template")))
+        require_places((output,), (data, valid, settings.get("template")))
         trace_folder(traces, PICTURE)
         options.require_one_stdin(data, valid)
         training = read_training(kind, data, settings, quiet)

@@ -46,6 +46,21 @@ training_options = options.together(
         metavar="FILE",
         help="Write a line of JSON per check: passes, seconds, objective, dual, gap. Checks at every pass.",
     ),
+    click.option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep the run in this file now and then, so that a crash costs no more than what came since.",
+    ),
+    click.option(
+        "--every",
+        type=options.NOT_NEGATIVE,
+        default=60.0,
+        metavar="S",
+        help="Seconds between two checkpoints; 0: after every step.",
+    ),
+    options.flag(
+        "--resume", "Go on from --checkpoint, if the file is there, to the bit as if never stopped."
+    ),
     options.quiet,
 )
 
@@ -59,12 +74,13 @@ def _command(kind: Kind) -> click.Command:
     @training_options
     @options.other_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, output, valid, trace, quiet, **settings):
-        require_places(output, trace, (data, valid, settings.get("template")))
+    def command(data, output, valid, trace, checkpoint, every, resume, quiet, **settings):
+        require_places((output, trace, checkpoint), (data, valid, settings.get("template")))
         options.require_one_stdin(data, valid)
+        keepers = _keepers(checkpoint, every, resume)
         training = read_training(kind, data, settings, quiet)
         held_out = read_held_out(training, valid, settings, quiet)
-        _fit_and_save(training, held_out, output, trace, quiet)
+        _fit_and_save(training, held_out, output, trace, keepers, quiet)
         if valid:
             measure, score = kind.measure(training.examples), kind.score(training.model, held_out)
             say(f"{measure} {score:.6g} on {source(valid)}", quiet)
@@ -85,7 +101,18 @@ def train():
     """
 
 
-def _fit_and_save(training: Training, held_out, output, trace, quiet):
+def _keepers(checkpoint, every, resume) -> list:
+    """The callback that keeps the run, if one is asked for."""
+    if checkpoint is None:
+        if resume or options.given("every"):
+            raise click.UsageError("--resume and --every go with --checkpoint FILE.")
+        return []
+    from fenchel import Checkpoint
+
+    return [Checkpoint(checkpoint, every, resume)]
+
+
+def _fit_and_save(training: Training, held_out, output, trace, keepers, quiet):
     """Fit under the bar, then save the model and its trace, and tell how good the model provably is.
 
     A model that fell short of tol, or was interrupted, is saved all the same: it has its certificate.
@@ -97,7 +124,7 @@ def _fit_and_save(training: Training, held_out, output, trace, quiet):
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_finish` says it in the words of options
-        model.set_params(callbacks=callbacks)
+        model.set_params(callbacks=[*callbacks, *keepers])
         model.fit_encoded(training.data, **watch)
     with writing(output):
         model.save(output)
@@ -108,10 +135,10 @@ def _fit_and_save(training: Training, held_out, output, trace, quiet):
     say(f"model written to {output}", quiet)
 
 
-def require_places(output, trace, inputs) -> None:
+def require_places(outputs, inputs) -> None:
     """Refuse output files that cannot be written or would replace another file of the call."""
-    places = [os.path.realpath(path) for path in (output, trace, *inputs) if path and path != "-"]
-    for path in filter(None, (output, trace)):
+    places = [os.path.realpath(path) for path in (*outputs, *inputs) if path and path != "-"]
+    for path in filter(None, outputs):
         if places.count(os.path.realpath(path)) > 1:
             raise Failure(f"{path}: named twice, once to be written; give each file its own name")
         require_place(path)

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.choosing import solver_name
+from fenchel.estimators.checkpoint import Checkpoint
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, solve
@@ -79,6 +80,7 @@ class Trained(BaseEstimator):
             callbacks=callbacks,
             check_every=check_every,
             validate=validate,
+            keeper=next((one for one in callbacks if isinstance(one, Checkpoint)), None),
         )
         self._remember(result)
         if self.warm_start:
