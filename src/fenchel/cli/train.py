@@ -6,6 +6,7 @@ from inspect import cleandoc
 
 import click
 
+import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import KindGroup, kind_help
@@ -107,9 +108,7 @@ def _keepers(checkpoint, every, resume) -> list:
         if resume or options.given("every"):
             raise click.UsageError("--resume and --every go with --checkpoint FILE.")
         return []
-    from fenchel import Checkpoint
-
-    return [Checkpoint(checkpoint, every, resume)]
+    return [fenchel.Checkpoint(checkpoint, every, resume)]
 
 
 def _fit_and_save(training: Training, held_out, output, trace, keepers, quiet):
