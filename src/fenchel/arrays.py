@@ -143,6 +143,14 @@ def starts_of(starts, rows: int, matrix: str, if_empty: str) -> np.ndarray:
     return starts.astype(np.uint64)
 
 
+def head_numbers(heads) -> np.ndarray:
+    """(N,) int64 the head of each word."""
+    given = np.asarray(heads)
+    if given.ndim != 1 or not _are_whole(given):
+        raise ValueError("heads must be whole numbers, one for each word: 0 for the root, else a word from 1")
+    return given.astype(np.int64)
+
+
 def token_costs(weight, N, loss):
     if weight is None:
         return np.ones(N)

@@ -5,11 +5,12 @@ result = solve(problems.binary(X, y, C=1.0), solvers.CDDual(), tol=1e-6)
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import arrays
+from fenchel import arrays, trees
 from fenchel._memory import require_memory
 from fenchel._sparse import Rows, as_features, as_rows
 from fenchel.data import merge_contexts, weighted_examples
@@ -20,6 +21,7 @@ from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
+from fenchel.structures.projective import Projective, arc_offsets, arc_targets
 
 
 def binary(
@@ -151,6 +153,39 @@ def chain(
     structure = replace(structure, banned=arrays.banned_pairs(banned, size, examples))
     structure = replace(structure, mask=_mask(observed, structure, examples))
     return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
+
+
+def projective(
+    F, heads, starts, *, single_root=True, loss="log", sample_weight=None, threads=None, **constant
+) -> Problem:
+    """Projective trees: dependency parsing, conditional random fields or max-margin over trees.
+
+    F: (M, d) sparse, or `Rows`: a row for each arc, of n words n·n, a word's possible heads one after the
+    other: the root, then the other words in their order. starts: (n + 1,) where the words of each sentence
+    begin, from 0 to N. heads: (N,) the true ones, 0 for the root, else a word of the sentence from 1.
+    single_root: whether only one word has the root as its head. With the hinge loss a wrong head costs 1.
+    Constant, weights and threads as in `flat`.
+    """
+    loss, heads = _loss(loss), arrays.head_numbers(heads)
+    starts = arrays.starts_of(starts, heads.size, "heads", "sentence {} has no words; at least one is needed")
+    rows = F if isinstance(F, Rows) else as_rows(arrays.matrix(F))
+    offsets = arc_offsets(starts)
+    if rows.shape[0] != int(offsets[-1]):
+        raise ValueError(f"F has {rows.shape[0]} rows, expected {offsets[-1]}: n·n arcs of n words each")
+    for i, (a, b) in enumerate(pairwise(starts.tolist())):
+        _require_projective(i, heads[a:b].tolist(), single_root)
+    _require_room(rows.n_columns)
+    examples, total = weighted_examples(rows, arc_targets(heads, starts), sample_weight, offsets)
+    structure = Projective(bool(single_root))
+    return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
+
+
+def _require_projective(i, heads, single_root):
+    fault = trees.fault(heads, single_root)
+    if fault is not None:
+        raise ValueError(f"sentence {i}, word {fault[0]}: {fault[1]}")
+    if not trees.is_projective(heads):
+        raise ValueError(f"sentence {i}: arcs cross, but trees are projective here; leave it out")
 
 
 def _mask(observed, structure, examples):

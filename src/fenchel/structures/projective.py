@@ -1,0 +1,155 @@
+"""Trees: every word of a sentence has a head, another word or the root, and no two arcs cross.
+
+    score(y) = Σ_m x_{y_m → m} · w
+
+with a row of features x for each arc that can be, n·n of a sentence of n words, in the order of `eisner.py`.
+The parts of an example are its arcs. What arcs are probable does not tell how probable trees are: the entropy
+is none of marginals alone, but known where the scores behind them are (`block_entropy_at`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel._cache import helper, njit
+from fenchel._math import ordered
+from fenchel.structures import base, eisner
+from fenchel.structures.layouts.arcs import ArcRows, arc_rows
+
+
+class TreeOutcomes(NamedTuple):
+    """Trees of n sentences with M arcs in all."""
+
+    y: np.ndarray  # (M,) 1 for the arcs of the true tree, else 0
+    offsets: np.ndarray  # (n + 1,) uint64 where the arcs of each sentence begin
+    single: bool  # whether only one word has the root as its head
+
+
+@dataclass(frozen=True)
+class Projective(base.Structure):
+    """The structure of projective trees. single_root: whether only one word has the root as its head."""
+
+    single_root: bool = True
+    name = "projective"
+    listed = False
+    products = False
+    tells_entropy = False
+    offers = frozenset({"vertices"})
+    outputs = None  # one weight vector
+
+    def shape(self, examples):
+        """Of the marginals of all arcs."""
+        return (examples.y.size,)
+
+    def largest(self, examples) -> int:
+        return int(np.diff(examples.starts).max())
+
+    def layout(self, examples, design) -> ArcRows:
+        return arc_rows(examples.rows, examples.starts)
+
+    def outcomes(self, examples) -> TreeOutcomes:
+        return TreeOutcomes(examples.y, examples.starts, self.single_root)
+
+    def measures(self, examples):
+        words = np.sqrt(np.diff(examples.starts).astype(np.float64))
+        return float(examples.mass @ words), 1.0, 0.0
+
+
+def arc_offsets(starts) -> np.ndarray:
+    """(n + 1,) uint64 where the arcs of each sentence begin; starts (n + 1,): its words."""
+    lengths = np.diff(np.asarray(starts, np.int64))
+    return np.concatenate([[0], np.cumsum(lengths * lengths)]).astype(np.uint64)
+
+
+def arc_targets(heads, starts) -> np.ndarray:
+    """(M,) 1 where an arc is of the true tree; heads (N,): 0 for the root, else a word from 1."""
+    starts, heads = np.asarray(starts, np.int64), np.asarray(heads, np.int64)
+    lengths = np.diff(starts)
+    words = np.arange(heads.size) - np.repeat(starts[:-1], lengths)
+    first = np.repeat(arc_offsets(starts)[:-1].astype(np.int64), lengths) + words * np.repeat(lengths, lengths)
+    y = np.zeros(int((lengths * lengths).sum()))
+    y[first + np.where(heads <= words, heads, heads - 1)] = 1.0
+    return y
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _words(trees, i):
+    """How many words sentence i has."""
+    return np.int64(np.sqrt(np.float64(trees.offsets[i + 1] - trees.offsets[i])) + 0.5)
+
+
+@base.block_target.implement(TreeOutcomes)
+def _target(blocks, i, y):
+    trees = blocks.outcomes
+    begin = trees.offsets[i]
+    for j in range(trees.offsets[i + 1] - begin):
+        y[j] = trees.y[begin + j]
+
+
+@base.block_residual.implement(TreeOutcomes)
+def _residual(blocks, i, mu, delta):
+    return residual(blocks.outcomes, i, mu, delta)
+
+
+@njit(cache=True, nogil=True)
+def residual(trees, i, mu, delta):
+    """delta = y − μ; of each word the likeliest head gets minus the sum of the others, to keep digits."""
+    n, begin = np.uint64(_words(trees, i)), trees.offsets[i]
+    for m in range(n):
+        at, best, others = m * n, np.uint64(0), 0.0
+        for h in range(n):
+            delta[at + h] = trees.y[begin + at + h] - mu[at + h]
+            others += delta[at + h]
+            best = h if mu[at + h] > mu[at + best] else best
+        delta[at + best] -= others
+
+
+@base.block_truth.implement(TreeOutcomes)
+def _truth(blocks, i, s):
+    return truth_score(blocks.outcomes, i, s)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def truth_score(trees, i, s):
+    """⟨s, y_i⟩."""
+    total, begin = 0.0, trees.offsets[i]
+    for j in range(trees.offsets[i + 1] - begin):
+        if trees.y[begin + j] > 0.0:
+            total += s[j]
+    return total
+
+
+@base.block_marginals.implement(TreeOutcomes)
+def _marginals(blocks, i, s, mu):
+    tops = np.empty(_words(blocks.outcomes, i))
+    rest = eisner.marginals(tops.size, s, blocks.outcomes.single, mu, tops)
+    return less_truth(blocks.outcomes, i, s, tops, rest)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def less_truth(trees, i, s, tops, rest):
+    """log Z − ⟨s, y⟩, added up word by word; rest: log Z less the tops."""
+    n, begin, ahead = np.uint64(tops.size), trees.offsets[i], 0.0
+    for m in range(n):
+        for h in range(n):
+            if trees.y[begin + m * n + h] > 0.0:
+                ahead = ordered(tops[m], s[m * n + h], ahead)
+    return max(ahead + rest, 0.0)
+
+
+@base.block_argmax.implement(TreeOutcomes)
+def _argmax(blocks, i, s, mu):
+    return argmax(blocks.outcomes, i, s, mu)
+
+
+@njit(cache=True, nogil=True)
+def argmax(trees, i, s, mu):
+    """The best tree as marginals; mu written. Returns its score."""
+    heads = np.empty(_words(trees, i), np.int64)
+    score = eisner.best_tree(heads.size, s, trees.single, heads)
+    for j in range(heads.size * heads.size):
+        mu[j] = 0.0
+    for m in range(heads.size):
+        mu[eisner.arc(heads.size, heads[m], m + 1)] = 1.0
+    return score
