@@ -21,7 +21,8 @@ from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
-from fenchel.structures.projective import Projective, arc_offsets, arc_targets
+from fenchel.structures.layouts.arcs import arc_offsets, arc_targets
+from fenchel.structures.projective import Projective
 
 
 def binary(

@@ -1,4 +1,4 @@
-"""Dynamic programs over projective trees: log-partition, arc marginals, the best tree, the k best.
+"""Dynamic programs over projective trees: log-partition, arc marginals, the best tree.
 
 A sentence of n words, 1 … n, and the root 0. The arc from head h to word m scores s[(m − 1)·n + h], heads
 behind m one place earlier (a word is not its own head): n heads for each of n words. Eisner (1996):
@@ -39,184 +39,174 @@ def marginals(n, s, single, mu, tops):
     probabilities; by logarithms where their sum underflows.
     """
     N = n + 1
-    weights = np.empty(N * N)
+    charts = np.zeros(13 * N * N)
     for m in range(n):
         tops[m] = -inf
         for h in range(n):
             tops[m] = max(tops[m], s[m * n + h])
         for h in range(n):
-            score = s[m * n + h]
-            weights[(h if h <= m else h + 1) * N + m + 1] = exp(score - tops[m]) if score > -inf else 0.0
+            score, at = s[m * n + h], (h if h <= m else h + 1) * N + m + 1
+            charts[12 * N * N + at] = exp(score - tops[m]) if score > -inf else 0.0
     if n <= LONGEST:
-        charts = np.zeros((12, N * N))
-        total = _inside(n, weights, single, charts)
+        total = _inside(np.uint64(N), single, charts)
         if total > LEAST:
-            _outside(n, weights, single, charts, 1.0 / total, mu)
+            _outside(np.uint64(N), single, 1.0 / total, charts, mu)
             return log(total)
-    return _log_marginals(n, s, single, tops, mu)
+    return _log_marginals(n, s, single, tops, charts, mu)
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _charts(N):
+    """Where R, R turned, L, L turned, s(i → j) S, s(j → i) S turned, their derivatives and weights begin."""
+    size = N * N
+    two, four = size + size, size + size + size + size
+    return np.uint64(0), size, two, two + size, four, four + size, four + two, four + four + four
+
+
+# Kernels of their own, compiled once: inside another kernel every use would be compiled again.
+@helper(cache=True, nogil=True, fastmath=REORDER)
+def _dot(c, p, q, count):
+    """Σ c[p + k] c[q + k] over k < count."""
+    total = 0.0
+    for k in range(count):
+        total += c[p + k] * c[q + k]
+    return total
 
 
 @helper(cache=True, nogil=True, fastmath=REORDER)
-def _inside(n, weights, single, charts):
-    """Charts 0 to 5 written: R, R turned, L, L turned, s(i → j) S, s(j → i) S turned. Returns Z."""
-    N = np.uint64(n + 1)
-    R, Rt, L, Lt = charts[0], charts[1], charts[2], charts[3]
-    right, left = charts[4], charts[5]
+def _add_slopes(c, along, p, q, d, count):
+    """along times the derivatives of `_dot` are added to those of its arguments, d behind them; c written."""
+    for k in range(count):
+        c[p + d + k] += along * c[q + k]
+        c[q + d + k] += along * c[p + k]
+
+
+@helper(cache=True, nogil=True)
+def _inside(N, single, c):
+    """The charts of sums, c written; returns Z."""
+    R, Rt, L, Lt, right, left, _, weights = _charts(N)
     one = np.uint64(1)
     for i in range(N):
-        R[i * N + i] = Rt[i * N + i] = L[i * N + i] = Lt[i * N + i] = 1.0
+        for chart in (R, Rt, L, Lt):
+            c[chart + i * N + i] = 1.0
     for width in range(one, N):
         for i in range(N - width):
-            j = i + width
-            row, turned, total = i * N, j * N, 0.0
-            for k in range(i, j):
-                total += R[row + k] * Lt[turned + k + one]
-            right[row + j] = total * weights[row + j]
+            row, at, turned = i * N + i, i * N + i + width, (i + width) * N + i
+            total = _dot(c, R + row, Lt + turned + one, width)
+            c[right + at] = total * c[weights + at]
             if i > 0:
-                left[turned + i] = total * weights[turned + i]
-                total = 0.0
-                for k in range(i, j):
-                    total += L[row + k] * left[turned + k]
-                L[row + j] = Lt[turned + i] = total
+                c[left + turned] = total * c[weights + turned]
+                c[L + at] = c[Lt + turned] = _dot(c, L + row, left + turned, width)
             if i > 0 or not single or width == N - one:
-                total = 0.0
-                for k in range(i + one, j + one):
-                    total += right[row + k] * Rt[turned + k]
-                R[row + j] = Rt[turned + i] = total
-    return R[N - one]
+                c[R + at] = c[Rt + turned] = _dot(c, right + row + one, Rt + turned + one, width)
+    return c[N - one]
 
 
-@helper(cache=True, nogil=True, fastmath=REORDER)
-def _outside(n, weights, single, charts, share, mu):
-    """Derivatives of Z by charts 0 to 5 in charts 6 to 11, and marginals: written."""
-    N, one = np.uint64(n + 1), np.uint64(1)
-    R, Rt, L, Lt = charts[0], charts[1], charts[2], charts[3]
-    right, left = charts[4], charts[5]
-    dR, dRt, dL, dLt = charts[6], charts[7], charts[8], charts[9]
-    d_right, d_left = charts[10], charts[11]
-    dR[N - one] = 1.0
-    for back in range(one, N):
-        width = N - back
+@helper(cache=True, nogil=True)
+def _outside(N, single, share, c, mu):
+    """The derivatives of Z, c written, and marginals, mu written."""
+    R, Rt, L, Lt, right, left, d, weights = _charts(N)
+    n, one = N - np.uint64(1), np.uint64(1)
+    c[d + n] = 1.0
+    for back in range(n):
+        width = n - back
         for i in range(N - width):
-            j = i + width
-            row, turned = i * N, j * N
-            along = dR[row + j] + dRt[turned + i]
-            if along > 0.0 and (i > 0 or not single or back == one):
-                for k in range(i + one, j + one):
-                    d_right[row + k] += along * Rt[turned + k]
-                    dRt[turned + k] += along * right[row + k]
-            along = dL[row + j] + dLt[turned + i]
-            if along > 0.0:
-                for k in range(i, j):
-                    dL[row + k] += along * left[turned + k]
-                    d_left[turned + k] += along * L[row + k]
-            along = d_right[row + j] * weights[row + j]
-            mu[arc(n, i, j)] = d_right[row + j] * right[row + j] * share
+            row, at, turned = i * N + i, i * N + i + width, (i + width) * N + i
+            if i > 0 or not single or width == n:
+                along = c[d + R + at] + c[d + Rt + turned]
+                _add_slopes(c, along, right + row + one, Rt + turned + one, d, width)
+            along = c[d + right + at] * c[weights + at]
+            mu[arc(n, i, i + width)] = c[d + right + at] * c[right + at] * share
             if i > 0:
-                along += d_left[turned + i] * weights[turned + i]
-                mu[arc(n, j, i)] = d_left[turned + i] * left[turned + i] * share
-            for k in range(i, j):
-                dR[row + k] += along * Lt[turned + k + one]
-                dLt[turned + k + one] += along * R[row + k]
+                _add_slopes(c, c[d + L + at] + c[d + Lt + turned], L + row, left + turned, d, width)
+                along += c[d + left + turned] * c[weights + turned]
+                mu[arc(n, i + width, i)] = c[d + left + turned] * c[left + turned] * share
+            _add_slopes(c, along, R + row, Lt + turned + one, d, width)
 
 
 # ---- by logarithms: slower, right at any scores
 
 
 @helper(cache=True, nogil=True, fastmath=False)
-def _shares(count, logs):
-    """logs[k] ← e^logs[k] / Σ e^logs, written; returns log Σ e^logs."""
-    top, total = -inf, 0.0
-    for k in range(count):
-        top = max(top, logs[k])
-    for k in range(count):
-        logs[k] = exp(logs[k] - top) if logs[k] > -inf else 0.0
-        total += logs[k]
-    for k in range(count):
-        logs[k] = logs[k] / total if total > 0.0 else 0.0
-    return top + log(total) if total > 0.0 else -inf
-
-
-@helper(cache=True, nogil=True, fastmath=False)
-def _log_marginals(n, s, single, tops, mu):
-    """The same with charts of logarithms; mu written.
+def _log_marginals(n, s, single, tops, c, mu):
+    """The same with charts S, R, L of logarithms; c, mu written.
 
     From the whole down to the parts: each has the probability of what it is a part of times its share there.
     The heads of a word then sum to one whatever rounding has made of the scores.
     """
-    S, terms = np.full((n + 1, n + 1), -inf), np.empty(n + 1)
-    R, L = S.copy(), S.copy()
-    for i in range(n + 1):
-        R[i, i] = L[i, i] = 0.0
-    for width in range(1, n + 1):
-        for i in range(n + 1 - width):
-            j = i + width
-            _splits(i, j, R, L, terms)
-            S[i, j] = _shares(width, terms)
-            if i > 0:
-                _left_splits(n, i, j, s, tops, S, L, terms)
-                L[i, j] = _shares(width, terms)
-            if i > 0 or not single or width == n:
-                _right_splits(n, i, j, s, tops, S, R, terms)
-                R[i, j] = _shares(width, terms)
+    N, terms = n + 1, np.empty(n)
+    for at in range(3 * N * N):
+        c[at] = -inf
+    for at in range(3 * N * N, 5 * N * N):
+        c[at] = 0.0
+    for i in range(N):
+        c[N * N + i * N + i] = c[2 * N * N + i * N + i] = 0.0
     for a in range(n * n):
         mu[a] = 0.0
-    if R[0, n] > -inf:
-        _hand_down(n, s, tops, S, R, L, terms, mu)
-    return R[0, n]
+    for width in range(1, N):
+        for i in range(N - width):
+            for chart in range(3):
+                if i > 0 or chart == 0 or (chart == 1 and (not single or width == n)):
+                    c[(chart * N + i) * N + i + width] = _shares(n, chart, i, i + width, s, tops, c, terms)
+    if c[N * N + n] > -inf:
+        _hand_down(n, s, tops, c, terms, mu)
+    return c[N * N + n]
 
 
-@helper(cache=True, nogil=True)
-def _splits(i, j, R, L, terms):
+@helper(cache=True, nogil=True, fastmath=False)
+def _shares(n, chart, i, j, s, tops, c, terms):
+    """The share of each split in S (0), R (1) or L (2) of i, j; terms written. Returns log of their sum."""
+    N, top, total = n + 1, -inf, 0.0
     for k in range(i, j):
-        terms[k - i] = R[i, k] + L[k + 1, j]
+        if chart == 0:
+            terms[k - i] = c[(N + i) * N + k] + c[(2 * N + k + 1) * N + j]
+        elif chart == 1:
+            ahead = s[arc(n, i, k + 1)] - tops[k]
+            terms[k - i] = (ahead + c[i * N + k + 1]) + c[(N + k + 1) * N + j]
+        else:
+            terms[k - i] = ((s[arc(n, j, k)] - tops[k - 1]) + c[k * N + j]) + c[(2 * N + i) * N + k]
+        top = max(top, terms[k - i])
+    for k in range(j - i):
+        terms[k] = exp(terms[k] - top) if terms[k] > -inf else 0.0
+        total += terms[k]
+    for k in range(j - i):
+        terms[k] = terms[k] / total if total > 0.0 else 0.0
+    return top + log(total) if total > 0.0 else -inf
 
 
-@helper(cache=True, nogil=True)
-def _right_splits(n, i, j, s, tops, S, R, terms):
-    for k in range(i + 1, j + 1):
-        terms[k - i - 1] = ((s[arc(n, i, k)] - tops[k - 1]) + S[i, k]) + R[k, j]
-
-
-@helper(cache=True, nogil=True)
-def _left_splits(n, i, j, s, tops, S, L, terms):
-    for k in range(i, j):
-        terms[k - i] = ((s[arc(n, j, k)] - tops[k - 1]) + S[k, j]) + L[i, k]
-
-
-@helper(cache=True, nogil=True)
-def _hand_down(n, s, tops, S, R, L, terms, mu):
-    """Probabilities of all parts; terms, mu written."""
-    in_R, in_L = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
-    in_R[0, n] = 1.0
+@helper(cache=True, nogil=True, fastmath=False)
+def _hand_down(n, s, tops, c, terms, mu):
+    """Probabilities of R and of L in the charts behind them, and of arcs; c, terms, mu written."""
+    N = n + 1
+    in_R, in_L = 3 * N * N, 4 * N * N
+    c[in_R + n] = 1.0
     for width in range(n, 0, -1):
-        for i in range(n + 1 - width):
+        for i in range(N - width):
             j = i + width
-            if in_R[i, j] > 0.0:
-                _right_splits(n, i, j, s, tops, S, R, terms)
-                _shares(width, terms)
-                for k in range(i + 1, j + 1):
-                    mu[arc(n, i, k)] += in_R[i, j] * terms[k - i - 1]
-                    in_R[k, j] += in_R[i, j] * terms[k - i - 1]
-            if in_L[i, j] > 0.0:
-                _left_splits(n, i, j, s, tops, S, L, terms)
-                _shares(width, terms)
+            for chart in range(2, -1, -1):
+                p = c[in_R + i * N + j] if chart == 1 else c[in_L + i * N + j]
+                if chart == 0:
+                    p = mu[arc(n, i, j)] + (mu[arc(n, j, i)] if i > 0 else 0.0)
+                if not p > 0.0:
+                    continue
+                _shares(n, chart, i, j, s, tops, c, terms)
                 for k in range(i, j):
-                    mu[arc(n, j, k)] += in_L[i, j] * terms[k - i]
-                    in_L[i, k] += in_L[i, j] * terms[k - i]
-            p = mu[arc(n, i, j)] + (mu[arc(n, j, i)] if i > 0 else 0.0)
-            if p > 0.0:
-                _splits(i, j, R, L, terms)
-                _shares(width, terms)
-                for k in range(i, j):
-                    in_R[i, k] += p * terms[k - i]
-                    in_L[k + 1, j] += p * terms[k - i]
+                    share = p * terms[k - i]
+                    if chart == 1:
+                        mu[arc(n, i, k + 1)] += share
+                        c[in_R + (k + 1) * N + j] += share
+                    elif chart == 2:
+                        mu[arc(n, j, k)] += share
+                        c[in_L + i * N + k] += share
+                    else:
+                        c[in_R + i * N + k] += share
+                        c[in_L + (k + 1) * N + j] += share
 
 
 # ---- the best trees
 
 
-SPLIT, RIGHT, LEFT = 0, 1, 2  # S, R and L
+SPLIT, RIGHT, LEFT = 0, 1, 2  # the charts S, R and L
 
 
 @njit(cache=True, nogil=True)
@@ -242,7 +232,7 @@ def best_tree(n, s, single, heads):
                 best, k = _best(right[i], Rt[j], i + one, j + one, np.uint64(0))
                 R[i, j] = Rt[j, i] = best
                 made[(np.uint64(RIGHT) * N + i) * N + j, 0, 0] = k
-    _unfold(n, 0, made, heads)
+    unfold(n, 0, made, heads)
     return R[0, n]
 
 
@@ -257,63 +247,8 @@ def _best(a, b, begin, end, ahead):
     return best, at
 
 
-@njit(cache=True, nogil=True)
-def best_trees(n, s, single, heads, values):
-    """The k best trees; heads (k, n) and values (k,), best first, written. Returns how many there are.
-
-    Every item has a list of its k best (its split, and the places of both halves in their lists). Of two
-    lists the pairs (a, b) with (a + 1)(b + 1) ≤ k are enough.
-    """
-    N, most = n + 1, values.size
-    scores, counts = np.empty((3 * N * N, most)), np.zeros(3 * N * N, np.int64)
-    made = np.empty((3 * N * N, most, 3), np.int64)
-    for i in range(N):
-        for kind in (RIGHT, LEFT):
-            counts[(kind * N + i) * N + i], scores[(kind * N + i) * N + i, 0] = 1, 0.0
-    for width in range(1, N):
-        for i in range(N - width):
-            j = i + width
-            for k in range(i, j):
-                _offer(N, SPLIT, i, j, RIGHT, i, k, LEFT, k + 1, j, k, 0.0, scores, counts, made)
-            for k in range(i, j if i > 0 else i):
-                plus = s[arc(n, j, k)]
-                _offer(N, LEFT, i, j, LEFT, i, k, SPLIT, k, j, k, plus, scores, counts, made)
-            for k in range(i + 1, j + 1 if i > 0 or not single or width == n else i + 1):
-                plus = s[arc(n, i, k)]
-                _offer(N, RIGHT, i, j, SPLIT, i, k, RIGHT, k, j, k, plus, scores, counts, made)
-    whole = (RIGHT * N) * N + n
-    for r in range(counts[whole]):
-        values[r] = scores[whole, r]
-        _unfold(n, r, made, heads[r])
-    return counts[whole]
-
-
 @helper(cache=True, nogil=True)
-def _offer(N, kind, i, j, first, i1, j1, second, i2, j2, k, plus, scores, counts, made):
-    """Enter what two items make into the list of a third; scores, counts, made written."""
-    item, one, two = (kind * N + i) * N + j, (first * N + i1) * N + j1, (second * N + i2) * N + j2
-    most = scores.shape[1]
-    for a in range(counts[one]):
-        for b in range(min(counts[two], most // (a + 1))):
-            value = (scores[one, a] + plus) + scores[two, b]
-            r = counts[item]
-            if r == most:
-                if not value > scores[item, most - 1]:
-                    break
-                r -= 1
-            else:
-                counts[item] += 1
-            while r > 0 and scores[item, r - 1] < value:
-                scores[item, r] = scores[item, r - 1]
-                for c in range(3):
-                    made[item, r, c] = made[item, r - 1, c]
-                r -= 1
-            scores[item, r] = value
-            made[item, r, 0], made[item, r, 1], made[item, r, 2] = k, a, b
-
-
-@helper(cache=True, nogil=True)
-def _unfold(n, rank, made, heads):
+def unfold(n, rank, made, heads):
     """heads (n,) of the tree of this rank; written."""
     N, size = n + 1, 1
     stack = np.empty((2 * N, 4), np.int64)

@@ -56,23 +56,6 @@ class Projective(base.Structure):
         return float(examples.mass @ words), 1.0, 0.0
 
 
-def arc_offsets(starts) -> np.ndarray:
-    """(n + 1,) uint64 where the arcs of each sentence begin; starts (n + 1,): its words."""
-    lengths = np.diff(np.asarray(starts, np.int64))
-    return np.concatenate([[0], np.cumsum(lengths * lengths)]).astype(np.uint64)
-
-
-def arc_targets(heads, starts) -> np.ndarray:
-    """(M,) 1 where an arc is of the true tree; heads (N,): 0 for the root, else a word from 1."""
-    starts, heads = np.asarray(starts, np.int64), np.asarray(heads, np.int64)
-    lengths = np.diff(starts)
-    words = np.arange(heads.size) - np.repeat(starts[:-1], lengths)
-    first = np.repeat(arc_offsets(starts)[:-1].astype(np.int64), lengths) + words * np.repeat(lengths, lengths)
-    y = np.zeros(int((lengths * lengths).sum()))
-    y[first + np.where(heads <= words, heads, heads - 1)] = 1.0
-    return y
-
-
 @helper(cache=True, nogil=True, forceinline=True)
 def _words(trees, i):
     """How many words sentence i has."""

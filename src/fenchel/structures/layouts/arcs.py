@@ -28,6 +28,25 @@ class ArcRows(NamedTuple):
     n_weights: int  # d
 
 
+def arc_offsets(starts) -> np.ndarray:
+    """(n + 1,) uint64 where the arcs of each sentence begin; starts (n + 1,): its words."""
+    lengths = np.diff(np.asarray(starts, np.int64))
+    return np.concatenate([[0], np.cumsum(lengths * lengths)]).astype(np.uint64)
+
+
+def arc_targets(heads, starts) -> np.ndarray:
+    """(M,) 1 where an arc is of the true tree; heads (N,): 0 for the root, else a word from 1."""
+    starts, heads = np.asarray(starts, np.int64), np.asarray(heads, np.int64)
+    lengths = np.diff(starts)
+    words = np.arange(heads.size) - np.repeat(starts[:-1], lengths)
+    first = np.repeat(arc_offsets(starts)[:-1].astype(np.int64), lengths) + words * np.repeat(
+        lengths, lengths
+    )
+    y = np.zeros(int((lengths * lengths).sum()))
+    y[first + np.where(heads <= words, heads, heads - 1)] = 1.0
+    return y
+
+
 def arc_rows(rows, offsets) -> ArcRows:
     """The layout of rows, M of them, and of the numbers of arcs where sentences begin."""
     distinct = distinct_columns(rows, offsets)
@@ -128,15 +147,18 @@ def radius(layout, i, truth):
     """
     begin, one = layout.offsets[i], np.uint64(1)
     n = np.uint64(sqrt(np.float64(layout.offsets[i + 1] - begin)) + 0.5)
-    low, high = np.zeros(truth.size), np.zeros(truth.size)
+    low, high, here = np.zeros(truth.size), np.zeros(truth.size), np.zeros(truth.size)
     least, most, met = np.full(truth.size, inf), np.full(truth.size, -inf), np.zeros(truth.size, np.uint64)
     for m in range(n):
-        first, last = layout.indptr[begin + m * n], layout.indptr[begin + m * n + n]
-        for e in range(first, last):
-            c = layout.local[e]
-            least[c], most[c] = min(least[c], layout.data[e]), max(most[c], layout.data[e])
-            met[c] += one
-        for e in range(first, last):
+        for j in range(begin + m * n, begin + m * n + n):
+            for e in range(layout.indptr[j], layout.indptr[j + one]):
+                here[layout.local[e]] += layout.data[e]
+            for e in range(layout.indptr[j], layout.indptr[j + one]):
+                c = layout.local[e]
+                if here[c] != 0.0:
+                    least[c], most[c], met[c] = min(least[c], here[c]), max(most[c], here[c]), met[c] + one
+                    here[c] = 0.0
+        for e in range(layout.indptr[begin + m * n], layout.indptr[begin + m * n + n]):
             c = layout.local[e]
             if met[c] > 0:
                 low[c] += least[c] if met[c] == n else min(least[c], 0.0)
