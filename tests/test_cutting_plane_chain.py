@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fenchel import problems, solve
+from fenchel.solvers import outputs
 from fenchel.solvers.base import Start
-from fenchel.solvers.cuttingplane import CuttingPlane, outputs
+from fenchel.solvers.cuttingplane import CuttingPlane
 from fenchel.structures import base
 from fenchel.trace import Status
 
@@ -43,10 +44,10 @@ def go(problem, steps, start=None):
 
 def dense_points(problem, points, i):
     """(m, block) the points of example i, and their weights."""
-    chosen = range(int(points.members[i]), int(points.members[i + 1]))
+    chosen = range(int(points.members[i]), int(points.members[i] + points.used[i]))
     rows = np.zeros((len(chosen), base.block_length(problem.blocks, i)))
     for row, a in zip(rows, chosen, strict=True):
-        span = slice(int(points.entries[a]), int(points.entries[a + 1]))
+        span = slice(int(points.entries[a]), int(points.entries[a] + points.sizes[a]))
         row[points.parts[span]] = points.values[span]
     return rows, points.alpha[chosen.start : chosen.stop]
 
@@ -155,5 +156,5 @@ def test_sets_that_cannot_fit_are_refused(problem, monkeypatch):
     with pytest.raises(MemoryError, match=r"dual variables needs .* use slack='1' or sgd"):
         go(problem, 0)
     monkeypatch.setattr("fenchel._memory.available_bytes", lambda: 16 * problem.shape[0])
-    with pytest.raises(MemoryError, match=r"working sets of \d+ outputs needs"):
+    with pytest.raises(MemoryError, match=r"lists of \d+ outputs needs"):
         go(problem, 200)

@@ -25,6 +25,7 @@ SOLVERS = {
     "eg-batch": ("eg:EG", {"batch": True}),
     "sdca": ("sdca:SDCA", {}),
     "cutting-plane": ("cuttingplane:CuttingPlane", {}),
+    "cd-outputs": ("cdoutputs:CDOutputs", {}),
 }
 
 CLASSES = {target.split(":")[1]: target for target, _ in SOLVERS.values()}

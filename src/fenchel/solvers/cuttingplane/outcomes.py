@@ -106,34 +106,3 @@ def _reoptimise(blocks, order, working, mu, v):
             optimise_hinge(blocks, i, rate, z[:m], slopes, first, second)
             put_block(blocks, i, rate, False, z, mu_i, first, v)
     return gap
-
-
-@njit(cache=True, nogil=True)
-def solve_simplex(gram, slopes, alpha, enough):
-    """max ⟨c, α⟩ − ½ αᵀGα over the simplex, by pairs that violate optimality most, until by `enough` at most.
-
-    slopes = c − Gα at the first α. slopes, alpha (T,) written; returns whether alpha has changed.
-    """
-    changed = False
-    for _ in range(1000 * alpha.size):
-        up, down = 0, -1
-        for t in range(alpha.size):
-            up = t if slopes[t] > slopes[up] else up
-            if alpha[t] > 0.0 and (down < 0 or slopes[t] < slopes[down]):
-                down = t
-        violation = slopes[up] - slopes[down]
-        if violation <= max(enough, 1e-13 * (abs(slopes[up]) + abs(slopes[down]))):
-            break
-        changed = True
-        curvature = gram[up, up] + gram[down, down] - 2.0 * gram[up, down]
-        moved = violation / curvature if violation < curvature * alpha[down] else alpha[down]
-        alpha[down] = alpha[down] - moved if moved < alpha[down] else 0.0
-        alpha[up] += moved
-        for t in range(alpha.size):
-            slopes[t] += moved * (gram[t, down] - gram[t, up])
-    total = 0.0  # many small moves drift, and a point off the simplex has a bound that is none
-    for t in range(alpha.size):
-        total += alpha[t]
-    for t in range(alpha.size):
-        alpha[t] /= total
-    return changed

@@ -14,8 +14,9 @@ import numpy as np
 from fenchel._memory import require_memory
 from fenchel.certificates import FEW, certified, reach, score_rounding, sum_rounding
 from fenchel.solvers.base import State
-from fenchel.solvers.cuttingplane.outcomes import OutcomeSets, solve_simplex
+from fenchel.solvers.cuttingplane.outcomes import OutcomeSets
 from fenchel.solvers.cuttingplane.outputs import OutputSets
+from fenchel.solvers.outputs import solve_simplex
 
 PASSES = 100  # most passes over the working sets before they are extended again
 EXACT = 0.1  # the working sets are solved to this part of the gap; a smaller violation adds no output
