@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel.solvers.cdoutputs.flows import Flows, suits
 from fenchel.solvers.cdoutputs.lists import Lists
 from fenchel.solvers.dual import DualSolver, DualState, Due
 
@@ -25,7 +26,7 @@ EXACT = 0.1  # they end where the gap over what is cached is at most this part o
 class CDOutputsState(DualState):
     """cache: the outputs met so far, and μ and w(μ) with them. gaps (n,): as last met; due: who is visited."""
 
-    cache: Lists | None = None
+    cache: Lists | Flows | None = None
     gaps: np.ndarray | None = None
     due: Due | None = None
 
@@ -55,7 +56,8 @@ class CDOutputs(DualSolver):
     def init(self, problem, start):
         self.reserve(problem)
         mu = self.first_mu(problem, start, None)
-        state = CDOutputsState(cache=Lists(problem, mu), gaps=np.full(problem.n, np.inf))
+        kind = Flows if suits(problem) else Lists
+        state = CDOutputsState(cache=kind(problem, mu), gaps=np.full(problem.n, np.inf))
         state.rng, state.due = np.random.default_rng(self.seed), Due(problem.n, GROWTH)
         return state
 

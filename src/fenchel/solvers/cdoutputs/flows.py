@@ -1,0 +1,238 @@
+"""Sparse flows in the place of lists of outputs: label sequences whose transitions have no attributes.
+
+A token keeps the pairs of labels that carry mass; that stands for exponentially many outputs, and holds them
+in less room than a list. `paths.py` has the visits. The examples are arranged as for `eg` (`eg/sentences.py`).
+"""
+
+import numpy as np
+
+from fenchel._cache import njit
+from fenchel._memory import available_bytes
+from fenchel.solvers.cdoutputs import paths
+from fenchel.solvers.cdoutputs.paths import HALF, LOWER, QUANTUM, ZERO, Flow, Gram, Room, Weights, place_of
+from fenchel.solvers.dual import RENEWAL
+from fenchel.solvers.eg.sentences import arrange
+from fenchel.structures.chain import Chain
+from fenchel.structures.lattice_lanes import KERNEL, ONE
+
+FEW = 2  # slots of a token at first; they are doubled where that is too few
+ROUNDS, CHEAP_ROUNDS = 5, 3  # of steps in a visit that asks the oracle, and in one that does not
+SKIP, ALL = 0.3, 5  # a cheap pass leaves out what has less than so much of the mean gap; not every fifth
+
+
+def suits(problem) -> bool:
+    """Whether this can be done: chains with all weights of attributes and one table of transitions at most."""
+    structure = problem.structure
+    if not isinstance(structure, Chain) or structure.unrolled or structure.edge_columns:
+        return False
+    lengths = np.diff(problem.examples.starts.astype(np.int64))
+    room = 12.0 * float(np.square(lengths, dtype=float).sum())  # of the Gram matrices, at most
+    return structure.mask is None and structure.labels < 2**16 and room <= 0.25 * available_bytes()
+
+
+class Flows:
+    """The flow of each sentence, and marginals and weights that they make."""
+
+    def __init__(self, problem, mu=None):
+        """At a warm start's μ, or at the truth."""
+        self.sentences, self.origin = arrange(problem, problem.lam)
+        examples, structure, d = problem.examples, problem.structure, self.sentences
+        N, K, width = examples.y.size, structure.labels, int(d.labels.width)
+        edges = np.zeros((K, width))
+        edges[:, :K][~d.labels.allowed.reshape(K, width)[:, :K].astype(bool)] = -np.inf
+        rows = self.origin.columns.size
+        moves = bool(structure.transitions)
+        self.weights = Weights(np.zeros(N * width), np.zeros(rows * width), edges.ravel(), examples.cost, moves)
+        self.flow = _new_flow(np.full(N, FEW))
+        _begin(d, self.flow)
+        self.offsets = structure.offsets(examples.starts)
+        if mu is not None:
+            self._begin_at(mu)
+        self.gram = gram_of(d)
+        longest = int(np.diff(d.starts.astype(np.int64)).max())
+        flat = [np.zeros(longest * width) for _ in range(3)]
+        labels = np.zeros((2, longest), np.uint64)
+        self.room = Room(flat[0], flat[1], np.zeros(longest * width, np.uint64), flat[2], *labels)
+        self.mass, self.shape, self.lam = examples.mass, problem.shape, problem.lam
+        self.stretches = np.full(N, np.inf)  # gaps, at the first token of each
+        self.cheap = 0  # passes made
+        self.weigh()
+
+    def weigh(self) -> None:
+        """μ of labels and the weights anew: what is kept up by increments drifts."""
+        q = self.weights
+        q.mu[:], q.v[:] = 0.0, 0.0
+        q.edges[np.isfinite(q.edges)] = 0.0
+        _weigh(self.sentences, self.flow, q)
+
+    def visit(self, problem, order, least: float, gaps) -> None:
+        """Ask the oracle for each sentence of the order, and step; gaps (n,) written."""
+        self._visit(order, True, ROUNDS, least, gaps, 0.0)
+        self.stretches[:] = np.inf
+
+    def go_over(self, problem, rng, enough: float) -> tuple[float, float]:
+        """A cheap pass over the stretches of tokens with more than one pair of labels.
+
+        Returns the gap over them as met, and the tokens visited, as a share of all.
+        """
+        known = self.stretches[np.isfinite(self.stretches)]
+        skip = SKIP * known.mean() if self.cheap % ALL and known.size else 0.0
+        order = rng.permutation(problem.n)
+        tokens = self._visit(order, False, CHEAP_ROUNDS, enough, self.stretches, skip)
+        self.cheap += 1
+        left = np.where(np.isfinite(self.stretches), self.stretches, 0.0)
+        sums = np.add.reduceat(left, self.sentences.starts[:-1].astype(np.int64))
+        return float(self.mass @ sums), tokens / self.stretches.size
+
+    def _visit(self, order, ask, rounds, enough, gaps, skip) -> int:
+        fixed = self.sentences, self.gram, self.flow, self.weights, order.astype(np.uint64)
+        tokens = paths.visit_all(*fixed, ask, rounds, enough, gaps, skip, self.room)
+        if self.flow.wanted.any():
+            self.flow = _widened(self.flow)
+        return int(tokens)
+
+    def refresh(self, problem, epochs: int) -> None:
+        """Now and then the weights anew."""
+        if epochs % RENEWAL == 0:
+            self.weigh()
+
+    def dual(self, problem) -> float:
+        """D(μ)."""
+        cost, square = _cost_and_square(self.sentences, self.weights, self.mass)
+        finite = self.weights.edges[np.isfinite(self.weights.edges)]
+        return cost - 0.5 * self.lam * (square + float(finite @ finite))
+
+    def marginals(self) -> np.ndarray:
+        """μ as the problem lays it out."""
+        out = np.zeros(self.shape)
+        _hand_out(self.sentences, self.offsets, self.flow, out)
+        return out
+
+    def _begin_at(self, mu) -> None:
+        """A flow with the marginals of labels that mu has: its sums over transitions do not tell the pairs."""
+        K, N = int(self.sentences.labels.count), self.flow.used.size
+        self.flow = _new_flow(np.full(N, K * K))
+        _begin(self.sentences, self.flow)
+        _couple(self.sentences, self.offsets, mu, self.flow)
+        self.flow = _fitted(self.flow)
+
+
+def _new_flow(slots) -> Flow:
+    """Slots for so many pairs at each token; none is used."""
+    begin = np.concatenate([[0], np.cumsum(slots)]).astype(np.uint64)
+    size = int(begin[-1])
+    used, wanted = np.zeros(slots.size, np.uint64), np.zeros(slots.size, np.uint8)
+    return Flow(begin, used, np.zeros(size, np.uint32), np.zeros(size), wanted)
+
+
+def _widened(flow: Flow) -> Flow:
+    """The same with twice the slots where a pair found none."""
+    slots = np.diff(flow.begin.astype(np.int64))
+    new = _new_flow(slots * (1 + flow.wanted))
+    _copy(flow, new)
+    return new
+
+
+@njit(**KERNEL)
+def _copy(flow, new):
+    for token in range(np.uint64(flow.used.size)):
+        new.used[token] = flow.used[token]
+        for e in range(flow.used[token]):
+            new.pairs[new.begin[token] + e] = flow.pairs[flow.begin[token] + e]
+            new.mass[new.begin[token] + e] = flow.mass[flow.begin[token] + e]
+
+
+@njit(**KERNEL)
+def _begin(d, flow):
+    """All mass on the true labels; flow written."""
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            before = d.y[t - ONE] << HALF if t > d.starts[i] else ZERO
+            flow.used[t] = ONE
+            flow.pairs[flow.begin[t]], flow.mass[flow.begin[t]] = before + d.y[t], 1.0
+
+
+@njit(**KERNEL)
+def _weigh(d, flow, q):
+    """μ of labels, and v += Σ m_i/λ A_iᵀ(y_i − μ_i); q.mu, q.v, q.edges written."""
+    width, moved = d.labels.width, np.zeros(d.labels.width)
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            for e in range(flow.begin[t], flow.begin[t] + flow.used[t]):
+                q.mu[t * width + (np.uint64(flow.pairs[e]) & LOWER)] += flow.mass[e]
+                if t > d.starts[i] and q.moves:
+                    q.edges[place_of(np.uint64(flow.pairs[e]), width)] -= d.rates[i] * flow.mass[e]
+            if t > d.starts[i] and q.moves:
+                q.edges[d.y[t - ONE] * width + d.y[t]] += d.rates[i]
+            for k in range(d.labels.count):
+                delta = (1.0 if k == d.y[t] else 0.0) - q.mu[t * width + k]
+                if delta != 0.0:
+                    for e in range(d.indptr[t], d.indptr[t + ONE]):
+                        x = 1.0 if d.values.size == 0 else d.values[e]
+                        q.v[np.uint64(d.rows[e]) * width + k] += d.rates[i] * delta * x
+
+
+@njit(**KERNEL)
+def _cost_and_square(d, q, mass):
+    """Σ m_i ⟨cost_i, μ_i⟩, and ‖w‖² of attributes."""
+    width, cost, square = d.labels.width, 0.0, 0.0
+    for j in range(np.uint64(q.v.size)):
+        square += q.v[j] * q.v[j]
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            cost += mass[i] * q.cost[t] * (1.0 - q.mu[t * width + d.y[t]])
+            if d.single[t] > 0.0:
+                for k in range(d.labels.count):
+                    delta = d.rates[i] * ((1.0 if k == d.y[t] else 0.0) - q.mu[t * width + k])
+                    square += d.single[t] * delta * delta
+    return cost, square
+
+
+@njit(**KERNEL)
+def _hand_out(d, offsets, flow, out):
+    """μ in the layout of the problem, which holds zeros; out written."""
+    K = d.labels.count
+    for i in range(np.uint64(d.starts.size - 1)):
+        first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
+        for t in range(T):
+            for e in range(flow.begin[first + t], flow.begin[first + t] + flow.used[first + t]):
+                pair = np.uint64(flow.pairs[e])
+                out[offsets[i] + t * K + (pair & LOWER)] += flow.mass[e]
+                if t > ZERO:
+                    out[offsets[i] + T * K + place_of(pair, K)] += flow.mass[e]
+
+
+def gram_of(d) -> Gram:
+    """The Gram matrices of the sentences."""
+    longest = int(np.diff(d.starts.astype(np.int64)).max())
+    begin, square = np.zeros(d.y.size + 1, np.uint64), np.zeros(longest * longest)
+    none = Gram(begin, np.empty(0, np.uint32), np.empty(0))
+    size = int(_fill_gram(d, square, none))
+    gram = none._replace(tokens=np.empty(size, np.uint32), values=np.empty(size))
+    _fill_gram(d, square, gram)
+    return gram
+
+
+@njit(**KERNEL)
+def _fill_gram(d, square, gram):
+    """⟨x_t, x_u⟩ by the rows that both use; written, or where there is no room yet counted. square: zeros."""
+    count = ZERO
+    for i in range(np.uint64(d.starts.size - 1)):
+        first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
+        for t in range(T):
+            square[t * T + t] = d.single[first + t]
+        for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
+            for e in range(d.uses.ends[u], d.uses.ends[u + ONE]):
+                x, row = 1.0 if d.values.size == 0 else d.uses.values[e], np.uint64(d.uses.tokens[e]) * T
+                for f in range(d.uses.ends[u], d.uses.ends[u + ONE]):
+                    z = 1.0 if d.values.size == 0 else d.uses.values[f]
+                    square[row + np.uint64(d.uses.tokens[f])] += x * z
+        for t in range(T):
+            for u in range(T):
+                if square[t * T + u] != 0.0:
+                    if gram.tokens.size > 0:
+                        gram.tokens[count], gram.values[count] = u, square[t * T + u]
+                    count += ONE
+                    square[t * T + u] = 0.0
+            gram.begin[first + t + ONE] = count
+    return count
