@@ -56,7 +56,7 @@ def log_solvers():
 def test_these_solvers_take_chains():
     dual = {"sgd", "eg", "eg-gap", "eg-batch", "sdca"}
     assert set(able("log")) == dual | {"lbfgs", "tron", "sag", "sag-nus"}
-    assert set(able("hinge")) == dual | {"cutting-plane"}
+    assert set(able("hinge")) == dual | {"cutting-plane", "cd-outputs"}
 
 
 SLOW = {("sgd", 1e2), ("eg-batch", 1e2)}  # they crawl where the regulariser is weak
@@ -124,6 +124,7 @@ HINGE = {
     "eg": (solvers.EG(), 1e-2),
     "sgd": (solvers.SGD(), 1e-2),
     "cutting-plane": (solvers.CuttingPlane(slack="1"), 1e-3),
+    "cd-outputs": (solvers.CDOutputs(), 1e-5),
 }
 
 

@@ -43,7 +43,7 @@ def test_dense_tokens():
     starts = np.arange(0, 1001, 10)
     assert choose(problems.chain(X, y, starts)) == "lbfgs"
     assert choose(problems.chain(sp.csr_matrix(X), y, starts)) == "eg-gap"
-    assert choose(problems.chain(X, y, starts, loss="hinge")) == "cutting-plane"
+    assert choose(problems.chain(X, y, starts, loss="hinge")) == "cd-outputs"
 
 
 def test_few_examples_and_easy_blocks_go_to_the_dual():

@@ -139,7 +139,7 @@ def test_every_solver_finds_the_same_optimum(name):
     assert result.certificate.primal <= best / (1.0 - tol)
 
 
-@pytest.mark.parametrize("name", ["cutting-plane", "sdca"])
+@pytest.mark.parametrize("name", ["cutting-plane", "sdca", "cd-outputs"])
 def test_solvers_of_the_hinge_loss(name):
     problem, best = optimum("hinge")
     result = solve(problem, name, tol=1e-2, max_passes=2e4)

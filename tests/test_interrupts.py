@@ -62,6 +62,7 @@ def flat(loss, free=False):
 CASES = [
     ("hinge", solvers.CuttingPlane(slack="1")),
     ("hinge", solvers.CuttingPlane(slack="n")),
+    ("hinge", solvers.CDOutputs()),
     ("hinge", solvers.SDCA()),
     ("hinge", solvers.EG()),
     ("hinge", solvers.SGD()),

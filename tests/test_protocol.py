@@ -82,7 +82,7 @@ def test_gradient_and_hessian_agree_with_differences():
 
 def test_a_dozen_solvers_are_able():
     assert {"lbfgs", "tron", "eg", "eg-gap", "sgd", "sag", "sag-nus"} <= set(able("log"))
-    assert {"eg", "sdca", "sgd", "cutting-plane"} <= set(able("hinge"))
+    assert {"eg", "sdca", "sgd", "cutting-plane", "cd-outputs"} <= set(able("hinge"))
     assert "sdca" not in able("log")
 
 

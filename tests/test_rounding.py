@@ -119,7 +119,10 @@ def test_the_cost_of_a_wrong_label_counts_among_what_is_rounded():
     X[:, 0] = 2.0 * y - 1.0
     problem = problems.chain(X, y, starts, C=1e8, loss="hinge")
     assert problem.extent.cost == 1.0 and problems.chain(X, y, starts).extent.cost == 0.0
-    found = [solve(problem, each, tol=1e-9, max_passes=300) for each in ("cutting-plane", "sdca", "eg")]
+    found = [
+        solve(problem, each, tol=1e-9, max_passes=300)
+        for each in ("cutting-plane", "sdca", "eg", "cd-outputs")
+    ]
     best = min(problem.value_at(result.w)[0] for result in found)
     for result in found:
         never_false(result, [best])

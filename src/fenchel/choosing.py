@@ -93,7 +93,7 @@ def plan(problem: Problem) -> list:
     """The rule behind solver="auto": solvers in turn, (name, limits), the last one by its name alone.
 
     docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual, then OWL-QN.
-    Sequences: exponentiated gradient unless long or dense, or cutting planes for the hinge loss. Otherwise:
+    Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss. Otherwise:
     Newton where its matrices are next to nothing, on dense features after a trial of L-BFGS. Dual coordinate
     descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
     is slow, a method of the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
@@ -158,7 +158,7 @@ def _choose_for_sequences(problem) -> str:
     On dense tokens a pass over all of them takes several at a time, which one over blocks cannot.
     """
     if problem.loss.hinge:
-        return "cutting-plane" if _fits("eg-gap", problem) else "sgd"
+        return "cd-outputs" if "vertices" in problem.offers and _fits("cd-outputs", problem) else "sgd"
     if isinstance(problem.examples.rows, Table):
         return "lbfgs"
     tokens, attributes = problem.examples.rows.shape

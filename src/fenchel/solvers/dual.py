@@ -70,7 +70,8 @@ class DualSolver:
         needed = copies * array_bytes(problem) + 4 * 8 * problem.dim
         shape = " × ".join(map(str, problem.shape))
         others = "lbfgs, tron or cd-primal" if problem.structure.listed else "eg or lbfgs"
-        require_memory(needed, f"{copies} arrays of {shape} dual variables", f"use {others}")
+        advice = "sgd" if problem.loss.hinge else others
+        require_memory(needed, f"{copies} arrays of {shape} dual variables", f"use {advice}")
 
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
         """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""

@@ -71,11 +71,9 @@ def with_room(old: Points, sizes, advice: str) -> Points:
     keep = (old.idle <= SPARE) & (slot < old.used.astype(np.int64)[_owners(old)]) | (slot == 0)
     kept = np.bincount(_owners(old)[keep], minlength=sizes.size)
     counts = kept + (sizes > 0)
-    room = np.zeros(int(counts.sum()), np.int64)
-    ends = np.cumsum(counts)
-    last = (ends - 1)[sizes > 0]
-    room[last] = sizes[sizes > 0]
-    room[np.setdiff1d(np.arange(room.size), last)] = old.sizes[keep]
+    room, free = np.zeros(int(counts.sum()), np.int64), np.zeros(int(counts.sum()), bool)
+    free[(np.cumsum(counts) - 1)[sizes > 0]] = True
+    room[free], room[~free] = sizes[sizes > 0], old.sizes[keep]
     needed = 12 * int(room.sum()) + 8 * int(np.square(counts).sum()) + 40 * room.size
     require_memory(needed, f"lists of {room.size} outputs", advice)
     new = _room(counts, room)

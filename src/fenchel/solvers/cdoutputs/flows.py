@@ -1,27 +1,38 @@
 """Sparse flows in the place of lists of outputs: label sequences whose transitions have no attributes.
 
 A token keeps the pairs of labels that carry mass; that stands for exponentially many outputs, and holds them
-in less room than a list. `paths.py` has the visits. The examples are arranged as for `eg` (`eg/sentences.py`).
+in less room than a list. `paths.py` has the visits. Examples are arranged as for `eg` (`eg/sentences.py`).
 """
 
 import numpy as np
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._memory import available_bytes
 from fenchel.solvers.cdoutputs import paths
-from fenchel.solvers.cdoutputs.paths import HALF, LOWER, QUANTUM, ZERO, Flow, Gram, Room, Weights, place_of
+from fenchel.solvers.cdoutputs.paths import (
+    HALF,
+    LOWER,
+    QUANTUM,
+    ZERO,
+    Flow,
+    Gram,
+    Room,
+    Weights,
+    place_of,
+    shift,
+)
 from fenchel.solvers.dual import RENEWAL
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.structures.chain import Chain
 from fenchel.structures.lattice_lanes import KERNEL, ONE
 
 FEW = 2  # slots of a token at first; they are doubled where that is too few
-ROUNDS, CHEAP_ROUNDS = 5, 3  # of steps in a visit that asks the oracle, and in one that does not
+ROUNDS, CHEAP_ROUNDS = 5, 10  # of steps in a visit that asks the oracle, and in one that does not
 SKIP, ALL = 0.3, 5  # a cheap pass leaves out what has less than so much of the mean gap; not every fifth
 
 
 def suits(problem) -> bool:
-    """Whether this can be done: chains with all weights of attributes and one table of transitions at most."""
+    """Whether this can be done: chains without a mask, whose transitions have no attributes."""
     structure = problem.structure
     if not isinstance(structure, Chain) or structure.unrolled or structure.edge_columns:
         return False
@@ -42,21 +53,27 @@ class Flows:
         edges[:, :K][~d.labels.allowed.reshape(K, width)[:, :K].astype(bool)] = -np.inf
         rows = self.origin.columns.size
         moves = bool(structure.transitions)
-        self.weights = Weights(np.zeros(N * width), np.zeros(rows * width), edges.ravel(), examples.cost, moves)
+        self.weights = Weights(
+            np.zeros(N * width), np.zeros(rows * width), edges.ravel(), examples.cost, moves
+        )
         self.flow = _new_flow(np.full(N, FEW))
         _begin(d, self.flow)
         self.offsets = structure.offsets(examples.starts)
         if mu is not None:
             self._begin_at(mu)
         self.gram = gram_of(d)
-        longest = int(np.diff(d.starts.astype(np.int64)).max())
-        flat = [np.zeros(longest * width) for _ in range(3)]
-        labels = np.zeros((2, longest), np.uint64)
-        self.room = Room(flat[0], flat[1], np.zeros(longest * width, np.uint64), flat[2], *labels)
+        self.room = self._new_room()
         self.mass, self.shape, self.lam = examples.mass, problem.shape, problem.lam
         self.stretches = np.full(N, np.inf)  # gaps, at the first token of each
         self.cheap = 0  # passes made
         self.weigh()
+
+    def _new_room(self) -> Room:
+        """For a thread."""
+        longest = int(np.diff(self.sentences.starts.astype(np.int64)).max())
+        size = longest * int(self.sentences.labels.width)
+        numbers, labels = np.zeros((3, size)), np.zeros((2, longest), np.uint64)
+        return Room(*numbers, np.zeros(size, np.uint64), *labels)
 
     def weigh(self) -> None:
         """μ of labels and the weights anew: what is kept up by increments drifts."""
@@ -102,6 +119,34 @@ class Flows:
         finite = self.weights.edges[np.isfinite(self.weights.edges)]
         return cost - 0.5 * self.lam * (square + float(finite @ finite))
 
+    def point(self, problem):
+        """The certificate at w(μ), computed anew."""
+        self.weigh()
+
+        def part(start, stop):
+            fixed = self.sentences, self.flow, self.weights, np.uint64(start), np.uint64(stop)
+            return paths.certify(*fixed, self.mass, self._new_room())
+
+        parts = problem.design.for_each_part(problem.n, problem.design.work, part)
+        value, gap, moved = map(sum, zip(*parts, strict=True))
+        return problem.proven_point(self._own_weights(problem), value, gap, moved)
+
+    def _own_weights(self, problem) -> np.ndarray:
+        """w as the problem lays it out."""
+        d, origin, q = self.sentences, self.origin, self.weights
+        K, width = int(d.labels.count), int(d.labels.width)
+        w = np.zeros(problem.dim)
+        table = w[: problem.examples.rows.n_columns * K].reshape(-1, K)
+        table[origin.columns] = q.v.reshape(-1, width)[origin.rows, :K]
+        rest = -q.mu.reshape(-1, width)[origin.tokens, :K]  # of attributes that have a token of their own
+        rest[np.arange(rest.shape[0]), d.y[origin.tokens]] += 1.0
+        owner = np.searchsorted(d.starts, origin.tokens, side="right") - 1
+        table[origin.own] = (d.rates[owner] * origin.values)[:, None] * rest
+        if q.moves:
+            edges = q.edges.reshape(K, width)[:, :K]
+            w[-K * K :] = np.where(np.isfinite(edges), edges, 0.0).ravel()
+        return w
+
     def marginals(self) -> np.ndarray:
         """μ as the problem lays it out."""
         out = np.zeros(self.shape)
@@ -109,12 +154,15 @@ class Flows:
         return out
 
     def _begin_at(self, mu) -> None:
-        """A flow with the marginals of labels that mu has: its sums over transitions do not tell the pairs."""
-        K, N = int(self.sentences.labels.count), self.flow.used.size
-        self.flow = _new_flow(np.full(N, K * K))
+        """A flow with the marginals of labels that mu has: its sums over transitions do not tell the pairs.
+
+        Where no such flow is found, since pairs are banned, a sentence begins at the truth.
+        """
+        nodes, counts = np.zeros(self.weights.mu.size), np.zeros(self.flow.used.size, np.int64)
+        _read_nodes(self.sentences, self.offsets, mu, nodes, counts)
+        self.flow = _new_flow(counts + np.concatenate([[0], counts[:-1]]))
         _begin(self.sentences, self.flow)
-        _couple(self.sentences, self.offsets, mu, self.flow)
-        self.flow = _fitted(self.flow)
+        _couple(self.sentences, self.offsets, mu, nodes, self.flow)
 
 
 def _new_flow(slots) -> Flow:
@@ -146,16 +194,22 @@ def _copy(flow, new):
 def _begin(d, flow):
     """All mass on the true labels; flow written."""
     for i in range(np.uint64(d.starts.size - 1)):
-        for t in range(d.starts[i], d.starts[i + ONE]):
-            before = d.y[t - ONE] << HALF if t > d.starts[i] else ZERO
-            flow.used[t] = ONE
-            flow.pairs[flow.begin[t]], flow.mass[flow.begin[t]] = before + d.y[t], 1.0
+        _begin_sentence(d, i, flow)
+
+
+@helper(**KERNEL)
+def _begin_sentence(d, i, flow):
+    """The same of one sentence."""
+    for t in range(d.starts[i], d.starts[i + ONE]):
+        before = d.y[t - ONE] << HALF if t > d.starts[i] else ZERO
+        flow.used[t] = ONE
+        flow.pairs[flow.begin[t]], flow.mass[flow.begin[t]] = before + d.y[t], 1.0
 
 
 @njit(**KERNEL)
 def _weigh(d, flow, q):
     """μ of labels, and v += Σ m_i/λ A_iᵀ(y_i − μ_i); q.mu, q.v, q.edges written."""
-    width, moved = d.labels.width, np.zeros(d.labels.width)
+    width = d.labels.width
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
             for e in range(flow.begin[t], flow.begin[t] + flow.used[t]):
@@ -200,6 +254,63 @@ def _hand_out(d, offsets, flow, out):
                 out[offsets[i] + t * K + (pair & LOWER)] += flow.mass[e]
                 if t > ZERO:
                     out[offsets[i] + T * K + place_of(pair, K)] += flow.mass[e]
+
+
+@njit(**KERNEL)
+def _read_nodes(d, offsets, mu, nodes, counts):
+    """The marginals of labels in multiples of QUANTUM, and how many are not 0; nodes, counts (N,) written."""
+    K, width = d.labels.count, d.labels.width
+    for i in range(np.uint64(d.starts.size - 1)):
+        for t in range(d.starts[i], d.starts[i + ONE]):
+            begin, best, others = offsets[i] + (t - d.starts[i]) * K, ZERO, 0.0
+            for k in range(K):
+                best = k if mu[begin + k] > mu[begin + best] else best
+                nodes[t * width + k] = np.floor(mu[begin + k] / QUANTUM) * QUANTUM
+                others += nodes[t * width + k]
+            nodes[t * width + best] += 1.0 - others
+            for k in range(K):
+                counts[t] += nodes[t * width + k] > 0.0
+
+
+@njit(**KERNEL)
+def _couple(d, offsets, mu, nodes, flow):
+    """Pairs of labels whose sums are the nodes, if any are found; flow, which is at the truth, written."""
+    for i in range(np.uint64(d.starts.size - 1)):
+        first, end = d.starts[i], d.starts[i + ONE]
+        sums = offsets[i] + (end - first) * d.labels.count
+        flow.used[first] = ZERO
+        for k in range(d.labels.count):
+            if nodes[first * d.labels.width + k] > 0.0:
+                shift(flow, first, k, nodes[first * d.labels.width + k])
+        for t in range(first + ONE, end):
+            if not _couple_token(d, mu, sums, nodes, t, flow):
+                _begin_sentence(d, i, flow)
+                break
+
+
+@helper(**KERNEL)
+def _couple_token(d, mu, sums, nodes, t, flow):
+    """The pairs at token t: those that mu has at first, then others; written. Returns whether all mass is.
+
+    sums: where the sums over pairs of this sentence begin in mu. Every pair takes all that one of its labels
+    has left, so that there are fewer pairs than labels on both sides.
+    """
+    K, width, left = d.labels.count, d.labels.width, 1.0
+    before, here = np.empty(K), np.empty(K)
+    for k in range(K):
+        before[k], here[k] = nodes[(t - ONE) * width + k], nodes[t * width + k]
+    flow.used[t] = ZERO
+    for strange in range(2):
+        for a in range(K):
+            for b in range(K):
+                mass = min(before[a], here[b])
+                known = mu[sums + a * K + b] > 0.0 or strange > 0
+                if mass > 0.0 and known and d.labels.allowed[a * width + b] > 0.0:
+                    shift(flow, t, (a << HALF) + b, mass)
+                    before[a] -= mass
+                    here[b] -= mass
+                    left -= mass
+    return left == 0.0
 
 
 def gram_of(d) -> Gram:

@@ -49,6 +49,10 @@ class Lists:
         """D(μ)."""
         return problem.dual(self.mu, self.v)
 
+    def point(self, problem):
+        """The certificate at w(μ), computed anew."""
+        return problem.dual_point(self.mu)
+
     def marginals(self) -> np.ndarray:
         """μ."""
         return self.mu

@@ -25,7 +25,7 @@ HALF, LOWER = np.uint64(16), np.uint64(65535)  # a pair of labels is before · 2
 
 
 class Flow(NamedTuple):
-    """The support of each of N tokens, in slots: pairs of labels (before, here) with mass, which sums to 1."""
+    """The support of each of N tokens, in slots: pairs of labels (before, here) with mass, in all 1."""
 
     begin: np.ndarray  # (N + 1,) uint64 where the slots of each token begin
     used: np.ndarray  # (N,) uint64
@@ -57,8 +57,8 @@ class Room(NamedTuple):
 
     s: np.ndarray
     ahead: np.ndarray
-    back: np.ndarray  # uint64
     moved: np.ndarray
+    back: np.ndarray  # uint64
     best: np.ndarray  # (T,) uint64
     worst: np.ndarray  # (T,) uint64
 
@@ -116,6 +116,18 @@ def best_path(T, K, width, s, edges, ahead, best):
 
 
 @helper(**KERNEL)
+def place_of(pair, width):
+    """Where the weight of a pair of labels is in a table of transitions."""
+    return (pair >> HALF) * width + (pair & LOWER)
+
+
+@helper(**KERNEL)
+def part_score(width, s, edges, t, pair):
+    """What a pair of labels scores at t."""
+    return s[t * width + (pair & LOWER)] + (edges[place_of(pair, width)] if t > ZERO else 0.0)
+
+
+@helper(**KERNEL)
 def path_inside(d, flow, i, low, high, sign, s, edges, room, path):
     """The path of largest sign · score in the support of low ≤ t ≤ high; room.ahead, room.back, path written.
 
@@ -130,7 +142,7 @@ def path_inside(d, flow, i, low, high, sign, s, edges, room, path):
             ahead[at + (np.uint64(flow.pairs[e]) & LOWER)] = -np.inf
         for e in range(begin, end):
             a, b = np.uint64(flow.pairs[e]) >> HALF, np.uint64(flow.pairs[e]) & LOWER
-            here = s[at + b] + (edges[a * width + b] if t > ZERO else 0.0)
+            here = part_score(width, s, edges, t, np.uint64(flow.pairs[e]))
             mean += flow.mass[e] * here
             here = sign * here + (ahead[at - width + a] if t > low else 0.0)
             if here > ahead[at + b]:
@@ -167,12 +179,6 @@ def pair_at(path, t):
 
 
 @helper(**KERNEL)
-def place_of(pair, width):
-    """Where its weight is in a table of transitions."""
-    return (pair >> HALF) * width + (pair & LOWER)
-
-
-@helper(**KERNEL)
 def slope_and_mass(d, flow, q, i, low, last, room):
     """What the best path scores more than the worst from low to last, and the least mass of the worst there.
 
@@ -182,9 +188,7 @@ def slope_and_mass(d, flow, q, i, low, last, room):
     slope, mass = 0.0, 1.0
     for t in range(low, last + ONE):
         here, there = pair_at(room.best, t), pair_at(room.worst, t)
-        slope += room.s[t * width + room.best[t]] - room.s[t * width + room.worst[t]]
-        if t > ZERO:
-            slope += q.edges[place_of(here, width)] - q.edges[place_of(there, width)]
+        slope += part_score(width, room.s, q.edges, t, here) - part_score(width, room.s, q.edges, t, there)
         token = first + t
         mass = min(mass, flow.mass[find(flow, token, there)])
         if find(flow, token, here) == flow.begin[token + ONE]:
@@ -234,7 +238,10 @@ def shift(flow, token, pair, mass):
 
 @helper(**KERNEL)
 def move(d, gram, flow, q, i, low, high, last, mass, room):
-    """Move mass from the worst path to the best from low to last; flow, q.edges, room.s, room.moved written."""
+    """Move mass from the worst path to the best; flow, q.edges, room.s, room.moved written.
+
+    Labels differ from low to high, pairs from low to last.
+    """
     width, first = d.labels.width, d.starts[i]
     step = d.rates[i] * mass
     for t in range(low, high + ONE):
@@ -324,16 +331,18 @@ def visit(d, gram, flow, q, i, low, high, ask, rounds, enough, room):
 
 
 @helper(**KERNEL)
-def fetch(d, i, q):
-    """Ask for the rows of sentence i before they are needed."""
-    for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
-        for k in range(ZERO, d.labels.width, LANES):
-            prefetch(q.v, np.uint64(d.uses.rows[u]) * d.labels.width + k)
+def fetch(d, flow, q, i, ask):
+    """Ask for the rows of the tokens of sentence i that will be visited, before they are needed."""
+    for token in range(d.starts[i], d.starts[i + ONE]):
+        if ask or flow.used[token] > ONE:
+            for e in range(d.indptr[token], d.indptr[token + ONE]):
+                for k in range(ZERO, d.labels.width, LANES):
+                    prefetch(q.v, np.uint64(d.rows[e]) * d.labels.width + k)
 
 
 @njit(**KERNEL)
 def visit_all(d, gram, flow, q, order, ask, rounds, enough, gaps, skip, room):
-    """Visit the sentences of the order: whole, asking the oracle, or the stretches where support is not one pair.
+    """Visit the sentences of the order: whole, asking the oracle, or stretches of more than one pair a token.
 
     gaps: of sentences (n,), or of stretches at their first token (N,); stretches of a gap below `skip` are
     left out. flow, q, gaps, room written. Returns how many tokens were visited.
@@ -341,6 +350,8 @@ def visit_all(d, gram, flow, q, order, ask, rounds, enough, gaps, skip, room):
     tokens = ZERO
     for k in range(order.size):
         i = order[k]
+        if k + 1 < order.size:
+            fetch(d, flow, q, order[k + 1], ask)
         first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
         low = ZERO
         while low < T:
@@ -358,3 +369,27 @@ def visit_all(d, gram, flow, q, order, ask, rounds, enough, gaps, skip, room):
                 gaps[at] = visit(d, gram, flow, q, i, low, high, ask, rounds, enough, room)
             low = high + ONE
     return tokens
+
+
+@njit(**KERNEL)
+def certify(d, flow, q, start, stop, mass, room):
+    """Σ m_i loss_i, Σ m_i · block gap and a bound of Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop."""
+    K, width, value, gap, moved = d.labels.count, d.labels.width, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
+        score(d, q, i, ZERO, T - ONE, room.s)
+        top = best_path(T, K, width, room.s, q.edges, room.ahead, room.best)
+        truth, mean, off = 0.0, 0.0, 0.0
+        for t in range(T):
+            token = first + t
+            room.worst[t] = d.y[token]
+            true = pair_at(room.worst, t)
+            truth += part_score(width, room.s, q.edges, t, true)
+            for e in range(flow.begin[token], flow.begin[token] + flow.used[token]):
+                pair = np.uint64(flow.pairs[e])
+                mean += flow.mass[e] * part_score(width, room.s, q.edges, t, pair)
+                off += 4.0 * flow.mass[e] if pair != true else 0.0
+        value += mass[i] * max(top - truth, 0.0)
+        gap += mass[i] * max(top - mean, 0.0)
+        moved += mass[i] * off
+    return value, gap, moved

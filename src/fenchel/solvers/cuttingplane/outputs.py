@@ -1,4 +1,4 @@
-"""Working sets of outputs made of several parts: too many to list, so those in the sets are held one by one."""
+"""Working sets of outputs made of several parts: too many to list, so the sets hold them one by one."""
 
 from dataclasses import dataclass
 
