@@ -54,7 +54,7 @@ def tokens_of(cache):
 
 
 def assert_flow(problem, cache):
-    """Masses are positive, sum to one and agree between neighbours to the last bit; weights are those of μ."""
+    """Masses are positive, sum to one, agree between neighbours to the last bit; weights are those of μ."""
     starts, K = set(problem.examples.starts.tolist()), problem.structure.labels
     nodes = None
     for t, support in enumerate(tokens_of(cache)):
