@@ -3,7 +3,7 @@
 X is a CSR matrix (float64 values, int32 indices), one row per example. `load(name)` gives the binary sets, y
 holds -1. and +1; `newsgroups20()`, `mnist()` and `brown_contexts(n)` have classes, y holds 0, ..., K - 1.
 `sentences(name)` gives corpora of labelled sentences, (train, test), as fenchel Tokens: columns of strings,
-the label in the last.
+the label in the last; `letters()` gives words of handwritten letters, (train, test), each (X, y).
 The raw files are read from the folder named by the environment variable FENCHEL_DATA; the
 vectorised matrix is kept as .npz under ~/.cache/fenchel-benchmarks/, because vectorising text takes long.
 """
@@ -62,6 +62,11 @@ def sentences(name):
     if name not in CORPORA:
         raise ValueError(f"unknown corpus {name!r}; the corpora are {', '.join(CORPORA)}")
     return CORPORA[name]()
+
+
+def letters():
+    """(train, test), each (X, y): 6,251 and 626 handwritten words, a row of 128 pixels for each letter."""
+    return tuple(_read_words(_raw("ocr", f"ocr_{half}.mat")) for half in ("train", "test"))
 
 
 def write_columns(tokens, path):
@@ -171,6 +176,17 @@ def _read_digits(images, labels):
     pixels = np.frombuffer(gzip.decompress(images.read_bytes()), np.uint8, offset=16)
     y = np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)
     return sp.csr_matrix(pixels.reshape(y.size, -1)) / 255.0, y.astype(np.int64)
+
+
+def _read_words(path):
+    """Parse a Matlab file: a row for each letter; y is 1 to 26, and 0 on the row behind each word."""
+    from scipy.io import loadmat
+
+    data = loadmat(path, squeeze_me=True)
+    ends = np.flatnonzero(data["y"] == 0)
+    spans = [slice(a, b) for a, b in zip([0, *(ends[:-1] + 1)], ends, strict=True)]
+    y = np.array([*" abcdefghijklmnopqrstuvwxyz"])[data["y"]]
+    return [sp.csr_matrix(data["X"][span], dtype=float) for span in spans], [list(y[span]) for span in spans]
 
 
 def _read_contexts(path, n):
