@@ -64,10 +64,11 @@ def test_a_run_that_was_cut_off_ends_where_it_would_have(solver, tmp_path):
     assert [row.primal for row in again.trace] == [row.primal for row in whole.trace]
 
 
-@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs"])
+@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs", "cd-outputs"])
 def test_sequences_too(solver, tmp_path):
     def model(**more):
-        return ChainCRF(C=2.0, solver=solver, tol=1e-6, **more)
+        loss = "hinge" if solver == "cd-outputs" else "log"
+        return ChainCRF(C=2.0, solver=solver, loss=loss, tol=1e-6, **more)
 
     whole = model().fit(WORDS, TAGS)
     with pytest.raises(Cut):
