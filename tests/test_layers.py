@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 # Each room may import from its own level and from those before it.
 LEVELS = [
     {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory", "_threads"}
-    | {"arrays", "data", "constants", "errors", "metrics", "snapshots", "spans", "trace", "trees"},
+    | {"arrays", "data", "graphs", "constants", "errors", "metrics", "snapshots", "spans", "trace", "trees"},
     {"structures"},
     {"certificates", "design", "curvature", "losses", "offers", "points", "regularizers"},
     {"problem"},

@@ -93,6 +93,19 @@ def label_codes(y, N, labels):
     return codes.astype(np.uint32), size
 
 
+def codes_by_type(y, types, labels):
+    """(N,) uint32, and how many labels each type has."""
+    codes, _ = label_codes(y, types.size, None)
+    most = np.zeros(int(types.max(initial=0)) + 1, np.int64)
+    np.maximum.at(most, types, codes.astype(np.int64) + 1)
+    if labels is None:
+        return codes, tuple(np.maximum(most, 1).tolist())
+    sizes = tuple(int(size) for size in np.atleast_1d(labels))
+    if len(sizes) < most.size or (most > sizes[: most.size]).any():
+        raise ValueError(f"labels={labels!r}, but y needs at least {most.tolist()}, one for each type of nodes")
+    return codes, sizes
+
+
 def _are_whole(numbers) -> bool:
     if numbers.dtype.kind not in "biuf":
         return False

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from fenchel._cache import helper, njit
 from fenchel._sparse import Rows, Table, as_csr, as_rows, column, row_begin, row_end, take
+from fenchel.graphs import Graphs
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,12 @@ class Examples:
     y: targets. Two classes: (n,), the empirical probability of the class +1 (0, 1, or between).
        K labels: Rows of a sparse (n, K) matrix, a distribution over the labels in each.
        Candidates: (M,), the empirical probability of each, those of an example summing to one.
-       Sequences: (N,) uint32, the label of each token.
+       Sequences and graphs: (N,) uint32, the label of each token or node.
     mass: (n,) positive, summing to one: the empirical p(x_i), or normalised sample weights.
     starts: (n + 1,) where the candidates or tokens of each example begin; None where a row is an example.
     edges: of sequences, the attributes of the transition into each token, (N, B).
-    cost: of sequences, (N,) what a wrong label costs under the hinge loss.
+    cost: of sequences and graphs, (N,) what a wrong label costs under the hinge loss.
+    graphs: the shapes of graphs, whose nodes then take the place of tokens.
     """
 
     rows: Rows | Table
@@ -30,6 +32,7 @@ class Examples:
     starts: np.ndarray | None = None
     edges: Rows | None = None
     cost: np.ndarray | None = None
+    graphs: Graphs | None = None
 
     @property
     def n(self) -> int:
@@ -83,7 +86,9 @@ def _take(examples: Examples, keep: np.ndarray) -> Examples:
     new_starts = np.concatenate([[0], ends]).astype(np.uint64)
     edges = None if examples.edges is None else take(examples.edges, candidates)
     cost = None if examples.cost is None else examples.cost[candidates]
-    return Examples(take(examples.rows, candidates), examples.y[candidates], mass, new_starts, edges, cost)
+    graphs = None if examples.graphs is None else examples.graphs.take(keep)
+    rows, y = take(examples.rows, candidates), examples.y[candidates]
+    return Examples(rows, y, mass, new_starts, edges, cost, graphs)
 
 
 # ---- merging

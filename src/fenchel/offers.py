@@ -14,9 +14,10 @@ from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
+from fenchel.structures.junction import Junction
 from fenchel.structures.projective import Projective
 
-STRUCTURES = (Binary, Crossed, Joint, Chain, Projective)
+STRUCTURES = (Binary, Crossed, Joint, Chain, Junction, Projective)
 
 WITH_LOG = frozenset({"log", "descent", "gradient", "blocks", "l2"})
 WITH_HINGE = frozenset({"hinge", "blocks", "entropy", "l2"})  # the dual is linear: no entropy is asked for

@@ -14,6 +14,7 @@ from fenchel import arrays, trees
 from fenchel._memory import require_memory
 from fenchel._sparse import Rows, as_features, as_rows
 from fenchel.data import merge_contexts, weighted_examples
+from fenchel.graphs import Graphs
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import regularizer
@@ -21,6 +22,7 @@ from fenchel.structures.binary import Binary
 from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
+from fenchel.structures.junction import Junction
 from fenchel.structures.layouts.arcs import arc_offsets, arc_targets
 from fenchel.structures.projective import Projective
 
@@ -187,6 +189,28 @@ def _require_projective(i, heads, single_root):
         raise ValueError(f"sentence {i}, word {fault[0]}: {fault[1]}")
     if not trees.is_projective(heads):
         raise ValueError(f"sentence {i}: arcs cross, but trees are projective here; leave it out")
+
+
+def graph(
+    X, y, graphs: Graphs, *, loss="log", labels=None, sample_weight=None, threads=None, **constant
+) -> Problem:
+    """Labels of the nodes of graphs: conditional random fields, or max-margin Markov networks, of low treewidth.
+
+    X: (N, A) dense or sparse, a row of attributes per node, those of a graph one after the other. y: (N,)
+    labels, those of each type of nodes counted from 0. graphs: the shapes, of `fenchel.graphs.join_graphs`.
+    labels: how many each type has, where y alone does not tell. Constant, sample_weight (per graph) and
+    threads as in `flat`. The weights of the result are [W (A, L) | tables of the links], L labels of all
+    types, one type after the other; `graphs.tables` says which tables there are.
+    """
+    loss, X = _loss(loss), arrays.matrix(X)
+    N = X.shape[0]
+    arrays.starts_of(graphs.starts, N, "X", "graph {} has no nodes; at least one is needed")
+    codes, sizes = arrays.codes_by_type(y, graphs.types, labels)
+    _require_room(X.shape[1] * sum(sizes) + int(graphs.tables.widths(sizes).sum()))
+    more = {"cost": np.ones(N), "graphs": graphs}
+    examples, total = weighted_examples(as_features(X), codes, sample_weight, graphs.starts, **more)
+    structure = Junction(examples.graphs, sizes)
+    return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
 
 
 def _mask(observed, structure, examples):

@@ -21,13 +21,13 @@ KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
 def entropy(T, K, mu):
     """Σ H(edges) − Σ H(inner nodes), lepriol2018 (18)."""
     first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
-    edges = _sum_of_logs(np.uint64(first), np.uint64(last), mu)
-    nodes = _sum_of_logs(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu)
+    edges = sum_of_logs(np.uint64(first), np.uint64(last), mu)
+    nodes = sum_of_logs(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu)
     return max(nodes - edges, 0.0)
 
 
 @helper(**KERNEL)
-def _sum_of_logs(start, stop, mu):
+def sum_of_logs(start, stop, mu):
     """Σ μ log μ."""
     z = zeros(8)
     tiny, sums, rest = spread(TINY, z), z, 0.0
@@ -44,13 +44,13 @@ def _sum_of_logs(start, stop, mu):
 def entropy_slopes(T, K, mu, delta, gamma):
     """First and second derivative of γ ↦ H(μ + γ δ), by the same decomposition."""
     first, last = (0, K) if T == 1 else (T * K, T * K + (T - 1) * K * K)
-    slope, bend = _log_slopes(np.uint64(first), np.uint64(last), mu, delta, gamma)
-    inner, inner_bend = _log_slopes(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu, delta, gamma)
+    slope, bend = log_slopes(np.uint64(first), np.uint64(last), mu, delta, gamma)
+    inner, inner_bend = log_slopes(np.uint64(K), np.uint64(max(T - 1, 1) * K), mu, delta, gamma)
     return slope - inner, bend - inner_bend
 
 
 @helper(**KERNEL)
-def _log_slopes(start, stop, mu, delta, gamma):
+def log_slopes(start, stop, mu, delta, gamma):
     """−Σ δ log p and −Σ δ²/p with p = μ + γδ."""
     z = zeros(8)
     tiny, share = spread(TINY, z), spread(gamma, z)
