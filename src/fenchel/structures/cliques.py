@@ -17,6 +17,7 @@ from math import exp, inf, log, log1p
 import numpy as np
 
 from fenchel._cache import helper
+from fenchel._lanes import exp_lanes, load, spread, store, total, zeros
 from fenchel._math import REORDER
 from fenchel.structures import elimination
 
@@ -28,6 +29,8 @@ AXIS, ENTERS = map(np.uint64, (elimination.AXIS, elimination.ENTERS))
 HEAD, CLIQUE = np.uint64(elimination.HEAD), np.uint64(elimination.CLIQUE)
 KERNEL = {"cache": True, "nogil": True, "fastmath": REORDER}
 INLINE = KERNEL | {"forceinline": True}
+IN_ORDER = KERNEL | {"fastmath": {"contract", "arcp", "nsz"}}  # of what calls exponentials in vector registers
+LANES = np.uint64(8)
 
 
 # ---- the words of a plan
@@ -125,10 +128,10 @@ def gather(plan, s, hard, digits, room):
 
     hard: messages are max_k ψ, and tables stay ψ; the best score is returned.
     """
-    total = 0.0
+    level = 0.0
     for number in range(plan[CLIQUES]):
         c = _clique(plan, number)
-        begin, end, labels, message = plan[c + AT], plan[c + AT] + plan[c + VOLUME], _last_size(plan, c), NO
+        begin, end, labels = plan[c + AT], plan[c + AT] + plan[c + VOLUME], _last_size(plan, c)
         for j in range(begin, end):
             room[j] = 0.0
         for n in range(plan[c + ENTERS]):
@@ -139,8 +142,8 @@ def gather(plan, s, hard, digits, room):
             room[message] = _top(room, row, labels) if hard else _normalise(room, row, labels)
             message += ONE
         if plan[c + AXIS] == ONE:
-            total += room[plan[c + MESSAGE]]
-    return total
+            level += room[plan[c + MESSAGE]]
+    return level
 
 
 @helper(**KERNEL)
@@ -151,17 +154,28 @@ def _top(room, row, labels):
     return top
 
 
-@helper(**KERNEL)
+@helper(**IN_ORDER)
 def _normalise(room, row, labels):
-    """p(k | s) in the place of ψ(s, k), written; returns the message."""
-    top, total = _top(room, row, labels), 0.0
+    """p(k | s) in the place of ψ(s, k), written; returns the message. Eight labels at a time, then the rest."""
+    top = _top(room, row, labels)
+    if top == -inf:
+        for k in range(labels):
+            room[row + k] = 0.0
+        return -inf
+    z = zeros(8)
+    sums, peak, rest, whole = z, spread(top, z), 0.0, labels & ~np.uint64(7)
+    least = exp_lanes(spread(-inf, z))  # what is taken for e^−∞
+    for k in range(NO, whole, LANES):
+        p = exp_lanes(load(room, row + k, z) - peak) - least
+        store(room, row + k, p)
+        sums = sums + p
+    for k in range(whole, labels):
+        room[row + k] = exp(room[row + k] - top)
+        rest += room[row + k]
+    sum_of_all = total(sums) + rest
     for k in range(labels):
-        room[row + k] = exp(room[row + k] - top) if top > -inf else 0.0
-        total += room[row + k]
-    scale = 1.0 / total if total > 0.0 else 0.0
-    for k in range(labels):
-        room[row + k] *= scale
-    return top + log(total) if top > -inf else -inf
+        room[row + k] /= sum_of_all
+    return top + log(sum_of_all)
 
 
 @helper(**KERNEL)
@@ -222,20 +236,20 @@ def write_output(plan, labels, mu):
 @helper(cache=True, nogil=True, fastmath=False)
 def output_score(plan, labels, s):
     """⟨s, the labels as marginals⟩."""
-    total = 0.0
+    score = 0.0
     for number in range(plan[CLIQUES]):
         c = _clique(plan, number)
         for n in range(plan[c + ENTERS]):
             e = _entering(plan, c, n)
             if plan[e] == NO:
-                total += s[_entry_of(plan, c, e, labels)]
-    return total
+                score += s[_entry_of(plan, c, e, labels)]
+    return score
 
 
 @helper(cache=True, nogil=True, fastmath=False)
 def surprise(plan, labels, s, room):
     """−log p(labels) = Σ_v −log p(v | S_v) after `gather`: terms ≥ 0 of full precision, nothing cancels."""
-    total = 0.0
+    score = 0.0
     for number in range(plan[CLIQUES]):
         c = _clique(plan, number)
         row, own = _row_of(plan, c, labels), np.uint64(labels[_node(plan, c, plan[c + AXIS] - ONE)])
@@ -243,23 +257,23 @@ def surprise(plan, labels, s, room):
         for k in range(_last_size(plan, c)):
             others += room[row + k] if k != own else 0.0
         if chance > 0.5:
-            total -= log1p(-others)
+            score -= log1p(-others)
         elif chance > 1e-290:
-            total -= log(chance)
+            score -= log(chance)
         else:
             message = plan[c + MESSAGE] + (row - plan[c + AT]) // _last_size(plan, c)
-            total += room[message] - _potential(plan, c, labels, s, room)
-    return total
+            score += room[message] - _potential(plan, c, labels, s, room)
+    return score
 
 
 @helper(cache=True, nogil=True, fastmath=False)
 def _potential(plan, c, labels, s, room):
     """ψ at these labels, which underflow has taken away."""
-    total = 0.0
+    score = 0.0
     for n in range(plan[c + ENTERS]):
         e = _entering(plan, c, n)
-        total += (room if plan[e] > NO else s)[_entry_of(plan, c, e, labels)]
-    return total
+        score += (room if plan[e] > NO else s)[_entry_of(plan, c, e, labels)]
+    return score
 
 
 @helper(**KERNEL)
