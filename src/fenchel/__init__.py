@@ -5,8 +5,8 @@
     print(model.certificate_)      # converged: objective 0.094542375 is proven within 0.0023 % ...
 
 Estimators, as in scikit-learn: LogisticRegression, LinearSVC (tables of numbers); MaxEnt (events with named
-features); ChainCRF, MaxEntTagger (sequences). Each has fit, predict, score, save and, once fitted,
-certificate_ and trace_. load(path) reads what save wrote.
+features); ChainCRF, MaxEntTagger (sequences); GraphCRF (graphs). Each has fit, predict, score, save and, once
+fitted, certificate_ and trace_. load(path) reads what save wrote.
 
 The level below: problems (what is minimised), solvers (who minimises it), solve, path, Start.
 The command line: fenchel --help.
@@ -25,6 +25,8 @@ _PUBLIC = {
     "ChainCRF": "fenchel.estimators.chain",
     "load": "fenchel.saved",
     "Checkpoint": "fenchel.estimators.checkpoint",
+    "GraphCRF": "fenchel.estimators.graph",
+    "Graph": "fenchel.features.graphs",
     "solve": "fenchel.loop",
     "path": "fenchel.paths",
     "Start": "fenchel.solvers.base",

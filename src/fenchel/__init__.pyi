@@ -5,8 +5,10 @@ from fenchel.estimators.chain import ChainCRF as ChainCRF
 from fenchel.estimators.checkpoint import Checkpoint as Checkpoint
 from fenchel.estimators.flat import LinearSVC as LinearSVC
 from fenchel.estimators.flat import LogisticRegression as LogisticRegression
+from fenchel.estimators.graph import GraphCRF as GraphCRF
 from fenchel.estimators.maxent import MaxEnt as MaxEnt
 from fenchel.estimators.tagger import MaxEntTagger as MaxEntTagger
+from fenchel.features.graphs import Graph as Graph
 from fenchel.loop import solve as solve
 from fenchel.paths import path as path
 from fenchel.saved import load as load

@@ -18,6 +18,9 @@ def require_memory(needed: int, purpose: str, way_out: str) -> None:
     available = available_bytes()
     if needed > available:
         raise MemoryError(
-            f"{purpose} needs {needed / 2**30:.1f} GiB, "
-            f"but {available / 2**30:.1f} GiB are available; {way_out}"
+            f"{purpose} needs {_gib(needed)} GiB, but {_gib(available)} GiB are available; {way_out}"
         )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f}" if size < 2**60 else f"{size / 2**30:.1e}"

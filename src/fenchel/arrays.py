@@ -102,7 +102,9 @@ def codes_by_type(y, types, labels):
         return codes, tuple(np.maximum(most, 1).tolist())
     sizes = tuple(int(size) for size in np.atleast_1d(labels))
     if len(sizes) < most.size or (most > sizes[: most.size]).any():
-        raise ValueError(f"labels={labels!r}, but y needs at least {most.tolist()}, one for each type of nodes")
+        raise ValueError(
+            f"labels={labels!r}, but y needs at least {most.tolist()}, one for each type of nodes"
+        )
     return codes, sizes
 
 

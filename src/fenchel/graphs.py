@@ -1,13 +1,13 @@
 """Graphs as flat arrays: which nodes are joined by links, and which tables of weights links have.
 
-A link is an edge, (u, v), or a clique of more nodes, (u, v, w, …), by numbers of nodes within their graph. Its
-kind is the types of its nodes, in order: all links of a kind share their tables of weights, one for the
+A link is an edge, (u, v), or a clique of more nodes, (u, v, w, …), by numbers of nodes within their graph.
+Its kind is the types of its nodes, in order: all links of a kind share their tables of weights, one for the
 constant attribute 1 that every link has, and one for each of its own attributes.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from numbers import Integral
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ class Graphs:
         begin = int(self.scope_starts[first])
         flat = self.scopes[begin : self.scope_starts[last]].tolist()
         ends = (self.scope_starts[first : last + 1] - begin).tolist()
-        return [tuple(flat[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [tuple(flat[a:b]) for a, b in pairwise(ends)]
 
     def take(self, keep) -> "Graphs":
         """The graphs of these numbers, in this order."""
@@ -137,7 +137,7 @@ def _checked_link(i, link, size) -> tuple:
 def _signatures(types, scope_starts) -> list:
     """The kind of each link: the types of its nodes."""
     flat, ends = types.tolist(), scope_starts.tolist()
-    return [tuple(flat[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [tuple(flat[a:b]) for a, b in pairwise(ends)]
 
 
 def _rows(signatures, features, tables) -> tuple[Tables, Rows]:

@@ -194,7 +194,7 @@ def _require_projective(i, heads, single_root):
 def graph(
     X, y, graphs: Graphs, *, loss="log", labels=None, sample_weight=None, threads=None, **constant
 ) -> Problem:
-    """Labels of the nodes of graphs: conditional random fields, or max-margin Markov networks, of low treewidth.
+    """Labels of the nodes of graphs: conditional random fields, or max-margin Markov networks.
 
     X: (N, A) dense or sparse, a row of attributes per node, those of a graph one after the other. y: (N,)
     labels, those of each type of nodes counted from 0. graphs: the shapes, of `fenchel.graphs.join_graphs`.

@@ -3,12 +3,14 @@
 from fenchel.compat.crf import CRF
 from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
+from fenchel.estimators.graph import GraphCRF
 from fenchel.estimators.maxent import MaxEnt
 from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.lcrf import is_lcrf
 from fenchel.io.models import ModelError, read_model
 
-SAVED = {cls.__name__: cls for cls in (LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, CRF)}
+CLASSES = LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF, CRF
+SAVED = {cls.__name__: cls for cls in CLASSES}
 
 
 def load(path):

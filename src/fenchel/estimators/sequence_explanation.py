@@ -39,13 +39,16 @@ class SequenceExplanation:
             heavy = ", ".join(f"{name} {share:+.2f}" for name, share in token.attributes[:SHOWN])
             probability = "" if token.probability is None else f"{token.probability:.3f}"
             rows.append((str(t), str(token.label), probability, f"{token.transition:+.2f}", heavy))
-        widths = [max(len(row[j]) for row in rows) for j in range(4)]
-        return "\n".join(
-            "  ".join(
-                [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]
-            ).rstrip()
-            for row in rows
-        )
+        return as_text(rows)
+
+
+def as_text(rows) -> str:
+    """Rows of five columns as lines, the last column ragged."""
+    widths = [max(len(row[j]) for row in rows) for j in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+        for row in rows
+    )
 
 
 def explain_sequence(model, sequence) -> SequenceExplanation:

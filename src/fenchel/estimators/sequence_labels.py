@@ -58,12 +58,12 @@ def code_labels(y, starts) -> tuple[np.ndarray, np.ndarray]:
         _check_lengths(np.diff(y.starts), lengths)
         # a part of a corpus may not have all of its labels
         present, codes = np.unique(y.codes[0], return_inverse=True)
-        classes, places = _sorted(np.array([y.values[0][k] for k in present.tolist()], dtype=object))
+        classes, places = sorted_labels(np.array([y.values[0][k] for k in present.tolist()], dtype=object))
         return places[codes], classes
     y = label_lists("y", y, lengths)
     flat = list(chain.from_iterable(y))
-    distinct = _distinct(flat, y)
-    classes, places = _sorted(distinct)
+    distinct = distinct_labels(flat, y)
+    classes, places = sorted_labels(distinct)
     where = dict(zip(distinct.tolist(), places.tolist(), strict=True))
     return np.fromiter(map(where.__getitem__, flat), np.int64, len(flat)), classes
 
@@ -90,7 +90,7 @@ def known_codes(y, classes) -> np.ndarray:
     return np.fromiter(map(where.__getitem__, flat), np.int64, len(flat))
 
 
-def _distinct(flat, y):
+def distinct_labels(flat, y):
     """The labels in the order first seen; an error names the first that is none."""
     try:
         labels = list(dict.fromkeys(flat))
@@ -144,7 +144,7 @@ def join_token_weights(weights, starts) -> np.ndarray | None:
     return np.concatenate(weights)
 
 
-def _sorted(distinct):
+def sorted_labels(distinct):
     """The labels in order, and the place of each of the distinct ones among them."""
     kinds = {type(label) for label in distinct}
     if not kinds:
@@ -161,6 +161,18 @@ def _sorted(distinct):
     ordered = [distinct[k] for k in order]
     classes = np.array(ordered) if len(kinds) == 1 else np.array(ordered, dtype=object)
     return (classes if classes.ndim == 1 else np.array(ordered, dtype=object)), places
+
+
+def fraction_right(predicted, y, sample_weight) -> float:
+    """Of the labels of all tokens, each counting as its sequence does."""
+    y = label_lists("y", y, [len(labels) for labels in predicted])
+    weights = check_sequence_weights(sample_weight, len(predicted))
+    weights = np.ones(len(predicted)) if weights is None else weights
+    right = total = 0.0
+    for found, truth, weight in zip(predicted, y, weights.tolist(), strict=True):
+        right += weight * sum(a == b for a, b in zip(found, truth, strict=True))
+        total += weight * len(found)
+    return right / total if total else 0.0
 
 
 def cut(labels, starts) -> list:
@@ -185,19 +197,23 @@ def banned_pairs(pairs, classes) -> np.ndarray | None:
     return banned
 
 
-def allowed_labels(allowed, starts, classes) -> np.ndarray:
-    """(N·K,) uint8, 0 where a label is not allowed; empty where nothing is said."""
+def allowed_labels(allowed, starts, where: list, types=None) -> np.ndarray:
+    """(N·L,) uint8, 0 where a label is not allowed; empty where nothing is said.
+
+    where: for each type of token a dict from its labels to their numbers among all L. types (N,): of each
+    token; None where there is one type.
+    """
     if allowed is None:
         return NONE
-    starts, K = starts.astype(np.int64), classes.size
+    starts, size = starts.astype(np.int64), sum(map(len, where))
+    types = np.zeros(starts[-1], np.int64) if types is None else types
     require_list("allowed", allowed, "for each sequence None or a list")
     allowed = list(allowed)
     if len(allowed) != starts.size - 1:
         raise ValueError(
             f"allowed has {len(allowed)} entries for {starts.size - 1} sequences; they must match"
         )
-    where = {label: k for k, label in enumerate(classes.tolist())}
-    mask = np.ones((int(starts[-1]), K), np.uint8)
+    mask = np.ones((int(starts[-1]), size), np.uint8)
     for i, choices in enumerate(allowed):
         if choices is None:
             continue
@@ -209,7 +225,8 @@ def allowed_labels(allowed, starts, classes) -> np.ndarray:
             raise ValueError(f"allowed[{i}] has {len(choices)} entries for {tokens} tokens; they must match")
         for t, choice in enumerate(choices):
             if choice is not None:
-                _allow(mask[starts[i] + t], choice, where, f"allowed[{i}][{t}]")
+                token = starts[i] + t
+                _allow(mask[token], choice, where[types[token]], f"allowed[{i}][{t}]")
     return mask.ravel()
 
 

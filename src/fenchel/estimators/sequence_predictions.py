@@ -10,8 +10,8 @@ from fenchel.estimators.sequence_explanation import SequenceExplanation, explain
 from fenchel.estimators.sequence_labels import (
     allowed_labels,
     banned_pairs,
-    check_sequence_weights,
     cut,
+    fraction_right,
     known_codes,
     label_lists,
     require_sequences,
@@ -41,13 +41,13 @@ class SequencePredictions:
         pairs = banned_pairs(self.banned, self.classes_)
         more = banned_pairs(banned, self.classes_)
         pairs = more if pairs is None else pairs if more is None else pairs | more
-        edges = data.edges.n_columns
+        edges, labels = data.edges.n_columns, self.classes_.tolist()
         structure = Chain(self.classes_.size, self._table, edges, unrolled=edges > 0, banned=pairs)
         return Unlabelled(
             layout=structure.tables(data, self.weights_.size),
             w=self.weights_,
             banned=structure.banned_pairs,
-            allowed=allowed_labels(allowed, data.starts, self.classes_),
+            allowed=allowed_labels(allowed, data.starts, [{c: k for k, c in enumerate(labels)}]),
         )
 
     def predict(self, X, *, allowed=None, banned=None) -> list:
@@ -129,15 +129,7 @@ class SequencePredictions:
 
     def score(self, X, y, sample_weight=None) -> float:
         """The fraction of tokens labelled right."""
-        predicted = self.predict(X)
-        y = label_lists("y", y, [len(labels) for labels in predicted])
-        weights = check_sequence_weights(sample_weight, len(predicted))
-        weights = np.ones(len(predicted)) if weights is None else weights
-        right = total = 0.0
-        for found, truth, weight in zip(predicted, y, weights.tolist(), strict=True):
-            right += weight * sum(a == b for a, b in zip(found, truth, strict=True))
-            total += weight * len(found)
-        return right / total if total else 0.0
+        return fraction_right(self.predict(X), y, sample_weight)
 
     def explain(self, sequence) -> SequenceExplanation:
         """Why each token of one sequence gets its label; str() of the result is a table."""

@@ -8,7 +8,7 @@ enters it. Towards the root each row sends on one number, and keeps p(v = k | S_
 Back from the root, p(s, k) = p(s) p(k | s), with p(s) summed up from the clique the message went to. Every
 number on the way is a probability or a logarithm: scores of any size do. −∞ are labels that cannot be.
 
-plan: of a graph, see `elimination.py`; c: where a clique begins in it. s, mu: scores and marginals of a block.
+plan: of a graph, see `elimination.py`; c: where a clique begins in it. s, mu: scores, marginals of a block.
 room: for tables and messages. labels: of the nodes. digits: zeros, as many as the most axes of a clique.
 """
 
@@ -29,7 +29,9 @@ AXIS, ENTERS = map(np.uint64, (elimination.AXIS, elimination.ENTERS))
 HEAD, CLIQUE = np.uint64(elimination.HEAD), np.uint64(elimination.CLIQUE)
 KERNEL = {"cache": True, "nogil": True, "fastmath": REORDER}
 INLINE = KERNEL | {"forceinline": True}
-IN_ORDER = KERNEL | {"fastmath": {"contract", "arcp", "nsz"}}  # of what calls exponentials in vector registers
+IN_ORDER = KERNEL | {
+    "fastmath": {"contract", "arcp", "nsz"}
+}  # of what calls exponentials in vector registers
 LANES = np.uint64(8)
 
 
@@ -156,7 +158,7 @@ def _top(room, row, labels):
 
 @helper(**IN_ORDER)
 def _normalise(room, row, labels):
-    """p(k | s) in the place of ψ(s, k), written; returns the message. Eight labels at a time, then the rest."""
+    """p(k | s) in the place of ψ(s, k), written, eight labels at a time; returns the message."""
     top = _top(room, row, labels)
     if top == -inf:
         for k in range(labels):
@@ -278,7 +280,7 @@ def _potential(plan, c, labels, s, room):
 
 @helper(**KERNEL)
 def best_labels(plan, s, labels):
-    """The labels of the best score, the first of equals at each clique; written. Returns whether any can be."""
+    """The labels of the best score, of equals the first at a clique; written. Returns whether any can be."""
     digits, room = new_room(plan)
     possible = gather(plan, s, True, digits, room) > -inf
     for back in range(plan[CLIQUES]):

@@ -40,9 +40,9 @@ class Plans(NamedTuple):
 # A block holds tables: of nodes, of links, perhaps of more scopes. A plan begins with these numbers, then has
 # the size and the count of each table, then where its cliques begin, each summed out before the next:
 SIZE, ROOM, MESSAGES, TABLES, CLIQUES, AXES = range(6)
-HEAD = 6  # numbers of a block; of all cliques and messages; where those begin; tables; cliques; most axes of one
+HEAD = 6  # numbers of a block; of all cliques and messages; where these begin; tables; cliques; most axes
 # A clique begins with these, then has the labels of its axes, then their nodes, the one that goes last. Then
-# what enters it: whether a message, which clique c sent, or a table of the block; where it begins, in the room
+# what enters it: whether a message of another clique, or a table of the block; where it begins, in the room
 # or in the block; and for each axis the step from one label to the next, 0 where it has no such axis.
 AT, MESSAGE, VOLUME, AXIS, ENTERS = range(5)
 CLIQUE = 5  # where in the room its table begins; where its message does; numbers of it; axes; what enters
@@ -86,7 +86,9 @@ def _eliminate(i, labels, links, room) -> list:
         around, gone[v] = near[v], True
         total += prod(labels[u] for u in around) * labels[v]
         if 8 * total > room:
-            what = f"graph {i}: its treewidth of {len(around)} or more, with tables over {len(around) + 1} nodes,"
+            what = (
+                f"graph {i}: inference on tables of {len(around) + 1} nodes (treewidth {len(around)} or more)"
+            )
             require_memory(8 * total, what, "leave out links that close cycles, or labels")
         order.append((v, around))
         for u in _join(near, v):

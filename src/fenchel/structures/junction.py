@@ -27,7 +27,6 @@ from fenchel.structures.lattice_entropy import log_slopes, sum_of_logs
 from fenchel.structures.layouts.distinct import NO_COLUMNS, distinct_columns
 from fenchel.structures.layouts.graphs import GraphTables
 
-
 IN_ORDER = {"contract", "arcp", "nsz"}  # flags of what calls logarithms in vector registers
 
 

@@ -1,7 +1,7 @@
 """Graphs: tables of scores of nodes and links.
 
-w = [W (A, L) | tables of links]; the L labels are those of all types of nodes, one type after the other. Column c
-of the links' attributes has a table of widths[c] weights, one for each combination of labels of the nodes.
+w = [W (A, L) | tables of links]; the L labels are those of all types of nodes, one type after the other. Column
+c of the links' attributes has a table of widths[c] weights, one for each combination of labels of the nodes.
 
 What must be squared (‖A_iᵀδ‖²) is added up in a work array like w, and cleared by the columns of the graph.
 """
@@ -21,7 +21,7 @@ ONE = np.uint64(1)
 
 
 class GraphTables(NamedTuple):
-    """n graphs of N nodes and F links: tables of nodes, then of links, then perhaps of scopes of no weights."""
+    """n graphs of N nodes and F links: tables of nodes, then of links, then perhaps some of no weights."""
 
     rows: Rows | Table  # (N, A) attributes of the nodes
     links: Rows  # (F, B) attributes of the links
