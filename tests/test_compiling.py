@@ -72,7 +72,10 @@ def decorators(function):
 
 
 def is_kernel(function):
-    return any(each.startswith(("njit", "helper")) for each in decorators(function))
+    """What runs compiled only; what is implemented for a named tuple is called by kernels alone too."""
+    return any(
+        each.startswith(("njit", "helper", "external", "base.block_")) for each in decorators(function)
+    )
 
 
 def helpers_of(tree):

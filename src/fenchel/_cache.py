@@ -12,10 +12,12 @@ import os
 import stat
 import warnings
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
+import llvmlite.binding
 import numba
+from numba.core import sigutils, types, typing
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -23,6 +25,7 @@ from numba.core.caching import (
     NullCache,
     UserProvidedCacheLocator,
 )
+from numba.core.ccallback import CFunc
 
 from fenchel import __version__
 
@@ -108,6 +111,32 @@ def helper(function=None, **options):
     No way in from Python is compiled: for named tuples of arrays that takes longer than the kernel itself.
     """
     return njit(function, no_cpython_wrapper=True, **options)
+
+
+class External:
+    """A kernel of plain pointers that is compiled once and called by its address: see `external`."""
+
+    def __init__(self, function, signature):
+        arguments, result = sigutils.normalize_signature(signature)
+        self.kernel = CFunc(function, (arguments, result), locals={}, options={"error_model": "numpy"})
+        self.kernel._cache = cache_for(function)
+        self.name = f"{function.__module__}.{function.__name__}"
+        self.callee = types.ExternalFunction(self.name, typing.signature(result, *arguments))
+
+    @cached_property
+    def address(self) -> int:
+        """Where it is; from then on what calls it can be compiled or loaded, and not before."""
+        self.kernel.compile()
+        llvmlite.binding.add_symbol(self.name, self.kernel.address)
+        return self.kernel.address
+
+
+def external(signature: str):
+    """Decorate a kernel for many callers: what Numba compiles into each of them anew takes seconds each time.
+
+    Jitted code calls its `callee` with `array.ctypes`; somebody must have asked for its `address` before.
+    """
+    return lambda function: External(function, signature)
 
 
 def cache_for(function):

@@ -205,9 +205,9 @@ class GraphCRF(Trained):
     def predict_codes(self, graphs, *, allowed=None) -> np.ndarray:
         """(N,) the best label of every node of all graphs in turn, as its number in classes_."""
         data = self._unlabelled(graphs, allowed)
-        codes = np.empty(data.layout.rows.shape[0], np.int64)
+        codes = np.empty(data.layout.rows.shape[0], np.uint32)
         self._decode(data, lambda start, stop: graph_decoding.best_labels(data, start, stop, codes))
-        return codes
+        return codes + data.layout.first_label.astype(np.int64)
 
     def predict(self, graphs, *, allowed=None) -> list:
         """The best labels of each graph together, as lists.
@@ -234,8 +234,8 @@ class GraphCRF(Trained):
             raise ValueError(f"a GraphCRF with loss={self.loss!r} has no marginals; fit with loss='log'")
         data = self._unlabelled(graphs, allowed)
         starts = data.layout.starts.astype(np.int64)
-        mu, levels = np.empty((starts[-1], self.classes_.size)), np.empty(starts.size - 1)
-        self._decode(data, lambda a, b: graph_decoding.node_marginals(data, a, b, mu, levels))
+        mu, best = np.zeros((starts[-1], self.classes_.size)), np.empty(starts[-1], np.uint32)
+        self._decode(data, lambda a, b: graph_decoding.node_marginals(data, a, b, best, mu))
         return [mu[a:b] for a, b in pairwise(starts.tolist())]
 
     def score(self, graphs, y, sample_weight=None) -> float:

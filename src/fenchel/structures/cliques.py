@@ -15,8 +15,9 @@ room: for tables and messages. labels: of the nodes. digits: zeros, as many as t
 from math import exp, inf, log, log1p
 
 import numpy as np
+from numba import carray
 
-from fenchel._cache import helper
+from fenchel._cache import external, helper
 from fenchel._lanes import exp_lanes, load, spread, store, total, zeros
 from fenchel._math import REORDER
 from fenchel.structures import elimination
@@ -280,19 +281,53 @@ def _potential(plan, c, labels, s, room):
 
 @helper(**KERNEL)
 def best_labels(plan, s, labels):
-    """The labels of the best score, of equals the first at a clique; written. Returns whether any can be."""
+    """The labels of the best score, of equals the first at a clique; written. Returns that score."""
     digits, room = new_room(plan)
-    possible = gather(plan, s, True, digits, room) > -inf
+    score = gather(plan, s, True, digits, room)
     for back in range(plan[CLIQUES]):
         c = _clique(plan, plan[CLIQUES] - ONE - back)
         row, best = _row_of(plan, c, labels), NO
         for k in range(_last_size(plan, c)):
             best = k if room[row + k] > room[row + best] else best
         labels[_node(plan, c, plan[c + AXIS] - ONE)] = best
-    return possible
+    return score
 
 
 @helper(**KERNEL)
 def new_room(plan):
     """digits and room."""
     return np.zeros(np.int64(plan[MOST]), np.uint64), np.empty(np.int64(plan[ROOM]))
+
+
+# ---- the oracles, compiled once: in each of their callers they would take a second or two
+
+
+PLAN, LABELS, NUMBERS = "CPointer(uint64)", "CPointer(uint32)", "CPointer(float64)"
+ANY = 2**40  # a length that no array has: of pointers it is not known
+
+
+@external(f"float64({PLAN}, {LABELS}, {NUMBERS}, {NUMBERS}, int64)")
+def _sum_over(plan, labels, s, mu, back):
+    """Marginals at the scores s, if `back` is not 0; mu written. Returns −log p(labels)."""
+    plan, labels, s = carray(plan, ANY), carray(labels, ANY), carray(s, ANY)
+    digits, room = new_room(plan)
+    gather(plan, s, False, digits, room)
+    loss = surprise(plan, labels, s, room)
+    if back != 0:
+        distribute(plan, digits, room, carray(mu, ANY))
+    return loss
+
+
+@external(f"float64({PLAN}, {LABELS}, {NUMBERS})")
+def _find_best(plan, labels, s):
+    """`best_labels`."""
+    return best_labels(carray(plan, ANY), carray(s, ANY), carray(labels, ANY))
+
+
+sum_over, find_best = _sum_over.callee, _find_best.callee
+
+
+def make_ready() -> None:
+    """What must be done before any kernel of graphs is compiled or loaded."""
+    for kernel in (_sum_over, _find_best):
+        kernel.address  # noqa: B018 (asked for)

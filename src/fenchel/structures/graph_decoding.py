@@ -37,31 +37,32 @@ def _tables(data, i):
 
 @njit(cache=True, nogil=True)
 def best_labels(data, start, stop, out):
-    """The best labels of start ≤ i < stop among all L; out (N,) written. Returns a graph none fit, or −1."""
+    """The best labels of start ≤ i < stop; out (N,) uint32, of each among its type's, written.
+
+    Returns a graph that no labels fit, or −1.
+    """
     for i in range(start, stop):
         s, plan = _tables(data, i), cliques.plan_of(data.plans, i)
         labels = out[data.layout.starts[i] : data.layout.starts[i + 1]]
-        if not cliques.best_labels(plan, s, labels):
+        if cliques.find_best(plan.ctypes, labels.ctypes, s.ctypes) == -inf:
             return i
-        for r in range(labels.size):
-            labels[r] += data.layout.first_label[data.layout.starts[i] + np.uint64(r)]
     return -1
 
 
 @njit(cache=True, nogil=True)
-def node_marginals(data, start, stop, out, levels):
-    """Marginals of the labels of each node; out (N, L), levels (n,) = log Z written. Returns as above."""
+def node_marginals(data, start, stop, best, out):
+    """Marginals of the labels of each node; out (N, L) written, zero before. Returns as above.
+
+    best (N,) uint32: the best labels, written too: without any there is nothing to sum over.
+    """
     layout = data.layout
     for i in range(start, stop):
         s, plan = _tables(data, i), cliques.plan_of(data.plans, i)
-        digits, room = cliques.new_room(plan)
-        levels[i] = cliques.gather(plan, s, False, digits, room)
-        if levels[i] == -inf:
+        labels, mu = best[layout.starts[i] : layout.starts[i + 1]], np.empty(s.size)
+        if cliques.find_best(plan.ctypes, labels.ctypes, s.ctypes) == -inf:
             return i
-        cliques.distribute(plan, digits, room, s)
+        cliques.sum_over(plan.ctypes, labels.ctypes, s.ctypes, mu.ctypes, 1)
         for r in range(layout.starts[i], layout.starts[i + 1]):
-            for k in range(np.uint64(layout.labels)):
-                out[r, k] = 0.0
             for k in range(layout.node_labels[r]):
-                out[r, layout.first_label[r] + k] = s[layout.node_at[r] + k]
+                out[r, layout.first_label[r] + k] = mu[layout.node_at[r] + k]
     return -1

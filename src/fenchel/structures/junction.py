@@ -20,7 +20,7 @@ from fenchel._cache import helper
 from fenchel._sparse import squared_norms
 from fenchel.graphs import Graphs
 from fenchel.structures import base, cliques
-from fenchel.structures.cliques import plan_of, table_word
+from fenchel.structures.cliques import find_best, plan_of, sum_over, table_word
 from fenchel.structures.elimination import Plans, make_plans
 from fenchel.structures.flat import settle
 from fenchel.structures.lattice_entropy import log_slopes, sum_of_logs
@@ -64,6 +64,7 @@ class Junction(base.Structure):
 
     @cached_property
     def plans(self) -> Plans:
+        cliques.make_ready()
         return make_plans(self.graphs, self.sizes, self.full)
 
     @cached_property
@@ -208,41 +209,20 @@ def hamming(plan, labels, own, cost):
 
 @base.block_marginals.implement(GraphOutcomes)
 def _marginals(blocks, i, s, mu):
-    return marginals(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i), s, mu)
-
-
-@helper(cache=True, nogil=True)
-def marginals(plan, labels, s, mu):
-    """Marginals at the scores s; mu written. Returns −log p(labels)."""
-    digits, room = cliques.new_room(plan)
-    cliques.gather(plan, s, False, digits, room)
-    loss = cliques.surprise(plan, labels, s, room)
-    cliques.distribute(plan, digits, room, mu)
-    return loss
+    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i)
+    return sum_over(plan.ctypes, labels.ctypes, s.ctypes, mu.ctypes, 1)
 
 
 @base.block_loss.implement(GraphOutcomes)
 def _loss(blocks, i, s, room):
-    return log_loss(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i), s)
-
-
-@helper(cache=True, nogil=True)
-def log_loss(plan, labels, s):
-    """−log p(labels) at the scores s."""
-    digits, room = cliques.new_room(plan)
-    cliques.gather(plan, s, False, digits, room)
-    return cliques.surprise(plan, labels, s, room)
+    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i)
+    return sum_over(plan.ctypes, labels.ctypes, s.ctypes, room.ctypes, 0)
 
 
 @base.block_argmax.implement(GraphOutcomes)
 def _argmax(blocks, i, s, mu):
-    return argmax(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i).copy(), s, mu)
-
-
-@helper(cache=True, nogil=True)
-def argmax(plan, labels, s, mu):
-    """The best labels as marginals; labels, mu written. Returns their score."""
-    cliques.best_labels(plan, s, labels)
+    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i).copy()
+    find_best(plan.ctypes, labels.ctypes, s.ctypes)
     cliques.write_output(plan, labels, mu)
     return cliques.output_score(plan, labels, s)
 

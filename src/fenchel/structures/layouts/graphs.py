@@ -1,7 +1,7 @@
 """Graphs: tables of scores of nodes and links.
 
-w = [W (A, L) | tables of links]; the L labels are those of all types of nodes, one type after the other. Column
-c of the links' attributes has a table of widths[c] weights, one for each combination of labels of the nodes.
+w = [W (A, L) | tables of links]; the L labels are those of all types of nodes, one type after the other. A
+column of the links' attributes has a table of weights, one for each combination of labels of the nodes.
 
 What must be squared (‖A_iᵀδ‖²) is added up in a work array like w, and cleared by the columns of the graph.
 """
