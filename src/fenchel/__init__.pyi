@@ -7,6 +7,7 @@ from fenchel.estimators.flat import LinearSVC as LinearSVC
 from fenchel.estimators.flat import LogisticRegression as LogisticRegression
 from fenchel.estimators.graph import GraphCRF as GraphCRF
 from fenchel.estimators.maxent import MaxEnt as MaxEnt
+from fenchel.estimators.parser import DependencyParser as DependencyParser
 from fenchel.estimators.tagger import MaxEntTagger as MaxEntTagger
 from fenchel.features.graphs import Graph as Graph
 from fenchel.loop import solve as solve

@@ -23,7 +23,7 @@ from fenchel.structures.chain import Chain
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
 from fenchel.structures.junction import Junction
-from fenchel.structures.layouts.arcs import arc_offsets, arc_targets
+from fenchel.structures.layouts.arcs import arc_targets
 from fenchel.structures.projective import Projective
 
 
@@ -172,7 +172,7 @@ def projective(
     loss, heads = _loss(loss), arrays.head_numbers(heads)
     starts = arrays.starts_of(starts, heads.size, "heads", "sentence {} has no words; at least one is needed")
     rows = F if isinstance(F, Rows) else as_rows(arrays.matrix(F))
-    offsets = arc_offsets(starts)
+    offsets = trees.arc_offsets(starts)
     if rows.shape[0] != int(offsets[-1]):
         raise ValueError(f"F has {rows.shape[0]} rows, expected {offsets[-1]}: n·n arcs of n words each")
     for i, (a, b) in enumerate(pairwise(starts.tolist())):

@@ -5,11 +5,12 @@ from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
 from fenchel.estimators.graph import GraphCRF
 from fenchel.estimators.maxent import MaxEnt
+from fenchel.estimators.parser import DependencyParser
 from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.lcrf import is_lcrf
 from fenchel.io.models import ModelError, read_model
 
-CLASSES = LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF, CRF
+CLASSES = LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF, CRF, DependencyParser
 SAVED = {cls.__name__: cls for cls in CLASSES}
 
 

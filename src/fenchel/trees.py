@@ -5,6 +5,14 @@ The heads of a sentence of n words are n numbers, 0 for the root, else a word fr
 
 from collections.abc import Sequence
 
+import numpy as np
+
+
+def arc_offsets(starts) -> np.ndarray:
+    """(n + 1,) uint64 where the arcs of each sentence begin, n·n of n words; starts (n + 1,): its words."""
+    lengths = np.diff(np.asarray(starts, np.int64))
+    return np.concatenate([[0], np.cumsum(lengths * lengths)]).astype(np.uint64)
+
 
 def fault(heads: Sequence[int], single_root: bool = False) -> tuple[int, str] | None:
     """The first word (from 1) whose head is at fault and why; None where the heads are a tree."""

@@ -13,7 +13,7 @@ from fenchel.solvers import SOLVERS, make
 from fenchel.trace import Certificate
 
 _NUMBERS = ("C", "sigma2", "c1", "c2", "l1_ratio", "tol", "max_iter", "max_seconds", "intercept_scaling")
-_NUMBERS += ("random_state", "n_jobs")
+_NUMBERS += ("random_state", "n_jobs", "hash_bits")
 _COUNTS = ("min_count", "beam", "rare")
 _LISTS = ("class_weight", "banned")
 _LABELS = (str, int, float, bool)

@@ -72,17 +72,18 @@ EXPECTED: dict[str, tuple[str, Callable]] = {
     "loss": ("'log' or 'hinge'", lambda value: isinstance(value, str)),  # `problems` knows which there are
     "min_freq": ("a number", lambda value: is_number(value, -np.inf)),
     "l1_ratio": ("a number between 0 and 1", lambda value: is_number(value) and value <= 1.0),
+    "hash_bits": ("a whole number from 1 to 30, or None", lambda value: is_whole(value, 1) and value <= 30),
     "c1": ("a finite number, at least 0, or None", _is_finite),
     "c2": ("a finite number, at least 0, or None", _is_finite),
 } | {
-    **dict.fromkeys(["warm_start", "fit_intercept", "observed", "transitions"], SWITCH),
+    **dict.fromkeys(["warm_start", "fit_intercept", "observed", "transitions", "single_root"], SWITCH),
     **dict.fromkeys(["bias", "boundaries", "tag_dictionary"], SWITCH),
     **dict.fromkeys(["all_possible_states", "all_possible_transitions"], SWITCH_OF_CRFSUITE),
     **dict.fromkeys(["min_count", "beam", "rare", "num_memories"], COUNT),
 }
 MAY_BE_NONE = frozenset(
     {"max_seconds", "random_state", "n_jobs", "callbacks", "intercept_scaling", "template", "banned"}
-    | {"c1", "c2"}
+    | {"c1", "c2", "hash_bits"}
 )
 
 

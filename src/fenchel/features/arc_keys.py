@@ -34,7 +34,7 @@ TAGS += (("tag before head", "head tag", "tag", "tag after"), ())
 BETWEEN, AROUND, ALONE = 13, 14, 18
 TEMPLATES, ATTACHMENTS = 19, 15
 DISTANCES = ("1", "2", "3", "4", "5", "6-10", "11+")
-FIXED = 37  # features of an arc beside those of tags between
+FIXED = 35  # features of an arc beside those of tags between
 _ONE = np.uint64(1)
 _ODD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
@@ -209,16 +209,18 @@ def _longer(array):
 
 
 @njit(cache=True, nogil=True)
-def fill_rows(d, table, room, indptr, indices):
-    """A row for each arc; indptr, indices written. Returns the number of entries.
+def fill_rows(d, table, heads, room, indptr, indices):
+    """A row for each arc, or for that of each word and its head where heads (N,) are given.
 
-    Features that share a column by their hash are two entries of it, which add up.
+    indptr, indices written; returns the number of entries. Features that share a column by their hash are two
+    entries of it, which add up.
     """
-    count, arc = np.uint64(0), np.uint64(0)
+    count, arc, chosen = np.uint64(0), np.uint64(0), heads.size > 0
     for i in range(np.uint64(d.starts.size - 1)):
         n = np.int64(d.starts[i + _ONE] - d.starts[i])
         for m in range(1, n + 1):
-            for h in range(n + 1):
+            first = heads[d.starts[i] + np.uint64(m - 1)] if chosen else 0
+            for h in range(first, first + 1 if chosen else n + 1):
                 if h == m:
                     continue
                 arc += _ONE

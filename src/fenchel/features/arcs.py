@@ -7,6 +7,7 @@ import numpy as np
 
 from fenchel._memory import require_memory
 from fenchel._sparse import Rows
+from fenchel._threads import for_each_share
 from fenchel.features.arc_keys import (
     ABSENT,
     ATTACHMENTS,
@@ -24,9 +25,11 @@ from fenchel.features.arc_keys import (
     fill_rows,
     fill_slots,
     look_up,
+    score_arcs,
 )
 from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
+from fenchel.trees import arc_offsets
 
 PRESETS = ("mcdonald",)
 WORDS, TAGS_FROM = 2, 3  # codes of the first word and of the first tag
@@ -83,18 +86,49 @@ class ArcFeatures:
         longest = int(np.diff(sentences.starts).max(initial=1))
         return np.empty(FIXED + 2 * min(longest, int(sentences.n_tags)), np.uint64)
 
-    def rows(self, tokens: Tokens) -> Rows:
-        """A row for each arc, M of them, every entry a 1: none is stored."""
+    def rows(self, tokens: Tokens, heads=None) -> Rows:
+        """A row for each arc, or for that of each word and its head where heads (N,) are given.
+
+        Every entry is a 1, and none of them is stored.
+        """
         sentences = self.code(tokens)
         lengths = np.diff(tokens.starts)
-        arcs = int((lengths * lengths).sum())
+        arcs = tokens.n_tokens if heads is not None else int((lengths * lengths).sum())
+        room = self.room(sentences)
         most = FIXED * arcs + 2 * _most_between(lengths, int(sentences.n_tags))
+        most = most if heads is None else min(most, room.size * arcs)
         require_memory(4 * most, f"features of {arcs} arcs", "leave out the longest sentences")
         indptr, indices = np.zeros(arcs + 1, np.uint64), np.empty(most, np.uint32)
-        count = fill_rows(sentences, self.table, self.room(sentences), indptr, indices)
+        chosen = np.zeros(0, np.int64) if heads is None else np.asarray(heads, np.int64)
+        count = fill_rows(sentences, self.table, chosen, room, indptr, indices)
         indices.resize(int(count), refcheck=False)
         ones = np.lib.stride_tricks.as_strided(np.ones(1), (int(count),), (0,))
         return Rows(indptr, indices, ones, self.n_columns)
+
+    def scores(self, tokens: Tokens, w, threads=None) -> np.ndarray:
+        """(M,) the scores of all arcs at the weights w, without rows of them."""
+        sentences, offsets = self.code(tokens), arc_offsets(tokens.starts)
+        out = np.empty(int(offsets[-1]))
+
+        def part(start, stop):
+            room = self.room(sentences)
+            score_arcs(sentences, start, stop, self.table, w, room, offsets[start], out)
+
+        for_each_share(len(tokens), FIXED * out.size, threads, part)
+        return out
+
+    def places_in(self, other: "ArcFeatures") -> tuple[np.ndarray, np.ndarray]:
+        """The columns of features that both have, here and there."""
+        if self.table.hashed or other.table.hashed:
+            same = self.table.hashed == other.table.hashed and self._names == other._names
+            both = np.arange(self.table.hashed if same else 0)
+            return both, both
+        if self._names == other._names:
+            _, here, there = np.intersect1d(self.table.keys, other.table.keys, True, True)
+            return here, there
+        where = {name: k for k, name in enumerate(other.names())}
+        pairs = [(k, where[name]) for k, name in enumerate(self.names()) if name in where]
+        return tuple(np.array(pairs, np.int64).reshape(-1, 2).T)
 
     # ---- names
 

@@ -14,6 +14,7 @@ from fenchel._cache import helper, njit
 from fenchel._math import REORDER, soft
 from fenchel.structures import base
 from fenchel.structures.layouts.distinct import distinct_columns
+from fenchel.trees import arc_offsets
 
 
 class ArcRows(NamedTuple):
@@ -26,12 +27,6 @@ class ArcRows(NamedTuple):
     lists: np.ndarray  # (n + 1,) uint64 where the list of each sentence begins
     offsets: np.ndarray  # (n + 1,) uint64 where the arcs of each sentence begin
     n_weights: int  # d
-
-
-def arc_offsets(starts) -> np.ndarray:
-    """(n + 1,) uint64 where the arcs of each sentence begin; starts (n + 1,): its words."""
-    lengths = np.diff(np.asarray(starts, np.int64))
-    return np.concatenate([[0], np.cumsum(lengths * lengths)]).astype(np.uint64)
 
 
 def arc_targets(heads, starts) -> np.ndarray:
