@@ -64,7 +64,7 @@ def test_a_run_that_was_cut_off_ends_where_it_would_have(solver, tmp_path):
     assert [row.primal for row in again.trace] == [row.primal for row in whole.trace]
 
 
-@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs", "cd-outputs"])
+@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs", "cd-outputs", "perceptron"])
 def test_sequences_too(solver, tmp_path):
     def model(**more):
         loss = "hinge" if solver == "cd-outputs" else "log"

@@ -65,6 +65,7 @@ def test_solvers_lists_them_all_with_what_they_can_do():
     assert cells("lbfgs") == ["l"] * 4
     assert cells("sm-g1") == ["l", "l", "-", "-"]
     assert cells("cutting-plane") == cells("cd-outputs") == ["-", "h", "h", "h"]
+    assert cells("perceptron") == ["-", "-", "-", "lh"]
     assert rows["gis"].endswith("Generalised iterative scaling")
 
 

@@ -153,7 +153,7 @@ def test_the_constructor_takes_the_same_arguments(original):
 # ---- arguments
 
 
-@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
+@pytest.mark.parametrize("algorithm", ["pa", "arow"])
 def test_algorithms_without_an_objective_are_refused(corpus, algorithm):
     with pytest.raises(ValueError, match="no objective whose optimum could be certified; use 'lbfgs'"):
         CRF(algorithm=algorithm).fit(*corpus)

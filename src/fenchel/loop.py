@@ -14,7 +14,7 @@ from fenchel.checkpoints import Keeper, keep, resumed
 from fenchel.choosing import Forecast, relay, require, solver_name
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver, Start, State
-from fenchel.trace import Certificate, Meter, Row, Status, Trace
+from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Trace
 
 # Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart (the
 # square of it where there is an estimate).
@@ -164,6 +164,11 @@ class _Run:
         return self.leg.solver
 
     @property
+    def certifies(self) -> bool:
+        """Whether the solver minimises something, so that its points have bounds."""
+        return getattr(self.solver, "certifies", True)
+
+    @property
     def _checks_are_cheap(self):
         return self._checks_are_free or self.check_every is not None
 
@@ -235,7 +240,7 @@ class _Run:
         return leg, new
 
     def _due(self, state: State) -> bool:
-        if state.stalled or self._limit(state) is not Status.RUNNING:
+        if state.stalled or state.finished or self._limit(state) is not Status.RUNNING:
             return True
         if self._checks_are_free and self.check_every is None:
             return state.updates != self.checked  # else it would tell the same as the last
@@ -280,7 +285,7 @@ class _Run:
     @property
     def gap(self) -> float:
         """Best P − best D; nan without a dual. Where one point has both, its own gap has more digits."""
-        if not self.problem.regularised:
+        if not (self.problem.regularised and self.certifies):
             return nan
         if self.best.dual == self.dual:
             return inf if isnan(self.best.gap) else self.best.gap
@@ -330,6 +335,8 @@ class _Run:
         return 0.5 * self.longest["step"] + (self.longest["check"] or self.longest["step"])
 
     def _decide(self, point, state) -> Status:
+        if not self.certifies:
+            return Status.FINISHED if state.finished else self._limit(state)
         if self._converged(point):
             return Status.CONVERGED
         if not isfinite(point.primal):
@@ -363,17 +370,19 @@ class _Run:
         return point.gradient_norm <= self.stop.tol * self.gradient_norm_at_zero
 
     def _result(self, state, status) -> Result:
-        if self._worse_than_zero:
+        if self.certifies and self._worse_than_zero:
             self.best = self._shrunk(self.best.w)
         best, last, mu = self.best, self.trace[-1], state.dual_variables
         certificate = Certificate(
             primal=best.primal,
-            dual=float(self.dual) if self.problem.regularised else nan,
+            dual=float(self.dual) if self.problem.regularised and self.certifies else nan,
             gap=self.gap,
             gradient_norm=best.gradient_norm,
             passes=last.passes,
             seconds=last.seconds,
             status=status,
+            lam=self.problem.lam,
+            missing=UNREGULARISED if self.certifies else NO_OPTIMUM,
         )
         if mu is not None and not np.isfinite(mu).all():
             mu = None

@@ -7,6 +7,7 @@ columns        the features weight by weight           blocks       the kernels 
 outcomes       outputs few enough to list              vertices     outputs worth a plane each
 entropy        H out of marginals                      dual         there is one: a regulariser
 l2             no L1 term: weights move where gradients point
+sequences      outputs are labels of sequences
 """
 
 from fenchel.structures.base import Structure
@@ -27,5 +28,5 @@ WITH_L1 = frozenset({"log", "descent", "blocks", "outcomes", "entropy"})  # weig
 def offered(structure: Structure | type[Structure], loss) -> frozenset:
     """What a structure gives under a loss, without a regulariser."""
     if loss.hinge:
-        return WITH_HINGE | (structure.offers & {"outcomes", "vertices"})
+        return WITH_HINGE | (structure.offers & {"outcomes", "vertices", "sequences"})
     return WITH_LOG | (structure.offers - {"vertices"})

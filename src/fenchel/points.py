@@ -3,8 +3,10 @@
 from math import inf
 
 import numpy as np
+from scipy.special import expit
 
 from fenchel import certificates
+from fenchel._sparse import squared_norms
 from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
@@ -38,6 +40,25 @@ class Certified:
         more = price + self.regularizer.slack(own, gap, loss, error)
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
+
+    def offset_range(self, w, radius: float) -> tuple[float, float]:
+        """Bounds of the optimum's free offset where its weights are within `radius` of w: two classes.
+
+        They are the roots of Σ m_i (σ(s_i ± r‖x_i‖ + b) − y_i) = 0, s_i = w·x_i: the sum grows with every
+        score and with b.
+        """
+        scores = self.scores(self.design.join(w, 0.0))
+        far = radius * np.sqrt(squared_norms(self.examples.rows))
+        return self._root(scores + far, 1.0), self._root(scores - far, -1.0)
+
+    def _root(self, scores, side) -> float:
+        """The best offset there, less so much (side 1) or more (−1) that the sum's sign proves the bound."""
+        root = float(np.ravel(self.structure.offset(self.blocks, scores, self._each_part))[0])
+        for digits in range(-12, 4):
+            end = root - side * 10.0**digits * (1.0 + abs(root))
+            if side * (self.examples.mass @ (self.examples.y - expit(scores + end))) > 0.0:
+                return end
+        return -side * inf
 
     def _balance(self, v, scores=None, enough=None, last=False):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.

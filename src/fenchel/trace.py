@@ -6,12 +6,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields
 from enum import Enum
 from html import escape
-from math import inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan, sqrt
 
 GAP, GRADIENT = "relative gap", "relative gradient norm"
 SHOWN = 12  # rows of a trace that a notebook shows
 # From this share of the objective on a gap would read 100 %: it leaves the optimum anywhere from 0.
 ALL_OF_IT = 0.995
+
+
+# Why there is no gap, where there is none.
+UNREGULARISED, NO_OPTIMUM = "unregularised", "not an optimum"
 
 
 class Status(Enum):
@@ -24,6 +28,7 @@ class Status(Enum):
     STALLED = "stopped where rounding allows no further progress"
     DIVERGED = "diverged"
     INTERRUPTED = "interrupted"
+    FINISHED = "finished with no training example labelled wrong"
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Row:
 class Certificate:
     """How far the model is from the optimum, proven: optimum ≥ dual, so excess ≤ gap = primal − dual.
 
-    primal and dual are the best seen; gap is nan without a regulariser, where no dual exists.
+    primal and dual are the best seen; gap is nan without a regulariser, where no dual exists, and with a
+    solver that minimises nothing: `missing` says why. lam: λ of the objective.
     """
 
     primal: float
@@ -55,6 +61,8 @@ class Certificate:
     passes: float
     seconds: float
     status: Status
+    lam: float = nan
+    missing: str = UNREGULARISED
 
     def __eq__(self, other) -> bool:
         """Whether they say the same; a number that is not known (nan) equals another such."""
@@ -81,6 +89,14 @@ class Certificate:
         return self.gap / self.primal if self.primal > 0.0 else inf
 
     @property
+    def radius(self) -> float:
+        """√(2·gap/λ): the optimum's weights are no farther than this from the model's; inf if not known.
+
+        P is λ-strongly convex in the weights with a penalty, so P(w) − min P ≥ λ/2 ‖w − w*‖².
+        """
+        return sqrt(2.0 * self.gap / self.lam) if self.lam > 0.0 and self.gap >= 0.0 else inf
+
+    @property
     def proves_something(self) -> bool:
         """Whether the dual says more than what is known of any objective: that it is at least 0."""
         return self.relative_gap < ALL_OF_IT
@@ -91,9 +107,11 @@ class Certificate:
 
     def __str__(self) -> str:
         work = f"after {self.passes:.4g} passes, {self.seconds:.3g} s"
+        if self.missing == NO_OPTIMUM:
+            return f"{self.status.value}: certificate none: {self.missing}, {work}"
         if isnan(self.gap):
             return (
-                f"{self.status.value}: certificate none: unregularised; "
+                f"{self.status.value}: certificate none: {self.missing}; "
                 f"objective {self.primal:.8g}, gradient norm {self.gradient_norm:.2g}, {work}"
             )
         if not isfinite(self.gap):
@@ -115,10 +133,13 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, values: dict) -> "Certificate":
+        words = {"status": Status[values["status"]], "missing": values.get("missing", UNREGULARISED)}
         numbers = {
-            name: nan if value is None else float(value) for name, value in values.items() if name != "status"
+            name: nan if value is None else float(value)
+            for name, value in values.items()
+            if name not in words
         }
-        return cls(**numbers, status=Status[values["status"]])
+        return cls(**numbers, **words)
 
 
 def percent(fraction: float) -> str:

@@ -33,9 +33,9 @@ WITHOUT_MEANING = (
     *("pa_type", "c", "error_sensitive", "averaging", "variance", "gamma"),
     *("keep_tempfiles", "trainer_cls"),
 )
-ONLY_LBFGS = ("c1", "num_memories")
+ONLY_LBFGS = {"l2sgd": ("c1", "num_memories"), "ap": ("c1", "c2", "num_memories", "tol")}
 REMEDY = {Status.MAX_PASSES: "raise max_iterations or tol", Status.INTERRUPTED: "fit again for a better one"}
-WITHOUT_OPTIMUM = ("ap", "pa", "arow")
+WITHOUT_SOLVER = ("pa", "arow")
 
 
 class CRF(BaseEstimator):
@@ -45,15 +45,16 @@ class CRF(BaseEstimator):
 
     Parameters
     ----------
-    algorithm : None, "lbfgs" or "l2sgd"
-        Names of ways to one optimum: the fastest that there is is taken. "l2sgd" leaves c1 out, as CRFsuite
-        does; with num_memories it is L-BFGS, or OWL-QN where c1 > 0.
+    algorithm : None, "lbfgs", "l2sgd" or "ap"
+        The first three name ways to one optimum: the fastest that there is is taken. "l2sgd" leaves c1 out,
+        as CRFsuite does; with num_memories it is L-BFGS, or OWL-QN where c1 > 0. "ap" is the averaged
+        perceptron, quick and without an objective: its certificate is "none: not an optimum".
     min_freq : float, default 0
         Pairs of attribute and label, and of labels, whose values add up to less in training have no weight.
     all_possible_states, all_possible_transitions : bool, default False
         Whether pairs of attribute and label (of label and next label) that training does not show have one.
     c1, c2 : float, default 0 and 1
-    max_iterations : int or inf, default 1000
+    max_iterations : int or inf, default 1000, for "ap" 100
         At most so many passes over the data. Where it was given, to end there is no warning.
     num_memories : int or None
         Pairs that L-BFGS remembers.
@@ -166,7 +167,7 @@ class CRF(BaseEstimator):
             problem,
             self._solver(),
             tol=self._tolerance(),
-            max_passes=1000 if self.max_iterations is None else self.max_iterations,
+            max_passes=self._passes(),
             callbacks=[print_last_row] if self.verbose else [],
             validate=None if X_dev is None else _accuracy_on(chain, data, X_dev, y_dev),
         )
@@ -178,20 +179,23 @@ class CRF(BaseEstimator):
 
     def _check(self):
         check_settings(self, may_be_none=EXPECTED)
-        if self.algorithm in WITHOUT_OPTIMUM:
+        if self.algorithm in WITHOUT_SOLVER:
             raise ValueError(
-                f"algorithm={self.algorithm!r} minimises no objective whose optimum could be certified; use "
-                f"'lbfgs' or 'l2sgd', or for a margin fenchel.ChainCRF(loss='hinge')"
+                f"algorithm={self.algorithm!r} is not here: it minimises no objective whose optimum could be "
+                f"certified; use 'lbfgs' or 'l2sgd', 'ap' for speed, or for a margin "
+                f"fenchel.ChainCRF(loss='hinge')"
             )
-        if self.algorithm not in (None, "lbfgs", "l2sgd"):
-            raise ValueError(f"unknown algorithm {self.algorithm!r}; there are 'lbfgs' and 'l2sgd'")
-        names = WITHOUT_MEANING + (ONLY_LBFGS if self.algorithm == "l2sgd" else ())
+        if self.algorithm not in (None, "lbfgs", "l2sgd", "ap"):
+            raise ValueError(f"unknown algorithm {self.algorithm!r}; there are 'lbfgs', 'l2sgd' and 'ap'")
+        names = WITHOUT_MEANING + ONLY_LBFGS.get(self.algorithm, ())
         given = [name for name in names if getattr(self, name) not in (None, False, 0)]
         if given:
             warnings.warn(f"CRF ignores {', '.join(given)}: without meaning here", stacklevel=3)
 
     def _constants(self):
         """By the names of `fenchel.constants`."""
+        if self.algorithm == "ap":
+            return {"c1": 0.0, "c2": 0.0}
         c1 = 0.0 if self.c1 is None or self.algorithm == "l2sgd" else self.c1
         return {"c1": c1, "c2": 1.0 if self.c2 is None else self.c2}
 
@@ -199,7 +203,15 @@ class CRF(BaseEstimator):
         return 1e-4 if self.tol is None else self.tol
 
     def _solver(self):
+        if self.algorithm == "ap":
+            return "perceptron"
         return "auto" if self.num_memories is None else make("lbfgs", memory=self.num_memories)
+
+    def _passes(self):
+        """At most so many, CRFsuite's where it says so."""
+        if self.max_iterations is None:
+            return 100 if self.algorithm == "ap" else 1000
+        return self.max_iterations
 
     def _weights(self, data):
         """(d,) bool, the weights that CRFsuite would make: of pairs seen or all, of values that add up."""
@@ -210,7 +222,7 @@ class CRF(BaseEstimator):
 
     def _warn(self, result):
         asked_for = result.status is Status.MAX_PASSES and self.max_iterations is not None
-        if result.status is Status.CONVERGED or asked_for:
+        if result.status is Status.CONVERGED or asked_for or self.algorithm == "ap":
             return
         remedy = REMEDY.get(result.status, "raise tol")
         warnings.warn(

@@ -27,7 +27,7 @@ from fenchel.estimators.restored import read_certificate, read_count, read_optio
 from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, solve
 from fenchel.problem import Problem
-from fenchel.trace import Certificate, Status, percent
+from fenchel.trace import NO_OPTIMUM, Certificate, Status, percent
 
 REMEDY = {
     Status.MAX_PASSES: "raise max_iter",
@@ -82,14 +82,14 @@ class Trained(BaseEstimator):
             validate=validate,
             keeper=next((one for one in callbacks if isinstance(one, Checkpoint)), None),
         )
-        self._remember(result)
+        self._remember(result, problem)
         if self.warm_start:
             self._dual = result.mu, problem.examples.starts, result.centre
         self._warn(result)
         return result
 
-    def _remember(self, result: Result) -> None:
-        """What is kept of a run beside its weights."""
+    def _remember(self, result: Result, problem: Problem | None = None) -> None:
+        """What is kept of a run beside its weights; problem: what it was a run of, where that is at hand."""
         self.certificate_, self.trace_ = result.certificate, result.trace
         self.n_iter_ = max(1, ceil(result.certificate.passes))
 
@@ -112,7 +112,7 @@ class Trained(BaseEstimator):
         return int(seed or 0) + self._refits
 
     def _warn(self, result):
-        if result.status is Status.CONVERGED:
+        if result.status is Status.CONVERGED or result.certificate.missing == NO_OPTIMUM:
             return
         reached = describe_gap(result.certificate, self.tol)
         warnings.warn(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.inputs import is_list
+from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
@@ -29,7 +30,7 @@ class LabelledRows:
     weight: np.ndarray | None = None
 
 
-class LinearClassifier(ClassifierMixin, Trained):
+class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
     """A linear model of classes: fit, decision_function, predict. `loss` names what it minimises.
 
     Two classes share one weight vector; of more, each has its own.
@@ -207,6 +208,8 @@ class LinearClassifier(ClassifierMixin, Trained):
         facts = classes_to_facts(self.classes_) | {"n_features_in": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
+        if np.isfinite(self.offset_range).all():
+            facts["offset_range"] = list(self.offset_range_)
         return {"coef": self.coef_, "intercept": self.intercept_}, facts
 
     def _from_file(self, arrays, facts):
@@ -217,6 +220,11 @@ class LinearClassifier(ClassifierMixin, Trained):
         self.n_features_in_ = read_count(facts, "n_features_in", least=1)
         self.coef_ = read_weights(arrays, "coef", (outputs, self.n_features_in_))
         self.intercept_ = read_weights(arrays, "intercept", (outputs,))
+        if "offset_range" in facts:
+            low, high = (float(end) for end in facts["offset_range"])
+            if not low <= high:
+                raise ValueError(f"the intercept lies between {low} and {high}")
+            self.offset_range_ = low, high
         if "feature_names_in" in facts:
             names = facts["feature_names_in"]
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

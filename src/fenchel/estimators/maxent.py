@@ -21,6 +21,7 @@ from fenchel.estimators.encoded import (
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import as_numbers
+from fenchel.estimators.proving import norms, proven_candidates, proven_tops, radius_of
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.settings import check_settings, check_whole
 from fenchel.features.vocabulary import Vocabulary
@@ -231,6 +232,20 @@ class MaxEnt(ClassifierMixin, Trained):
             return self.classes_[scores.argmax(axis=1)]
         places = data.first_of_each(scores).tolist() if data.n else []
         return as_labels([labels[k] for labels, k in zip(data.candidates, places, strict=True)])
+
+    def proven(self, events) -> np.ndarray:
+        """(n,) bool: whether the label that `predict` gives an event is that of the exact optimum.
+
+        True where its lead over every other exceeds r ‖f(x, y) − f(x, y′)‖, r = certificate_.radius: no
+        weights so near give another. A lower `tol` proves more.
+        """
+        data, radius = self.encode(events), radius_of(self)
+        scores = self._scores(data)
+        if not data.joint:
+            return proven_tops(scores, radius * norms(data.rows))
+        if data.n == 0:
+            return np.empty(0, bool)
+        return proven_candidates(data.rows, scores, data.starts, data.first_of_each(scores), radius)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, events):

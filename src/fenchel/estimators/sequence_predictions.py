@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel._threads import for_each_share
+from fenchel.estimators.proving import SLACK, costs_of_changes, radius_of
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
 from fenchel.estimators.sequence_labels import (
     allowed_labels,
@@ -58,9 +59,32 @@ class SequencePredictions:
         banned : list of (label, label) that must not follow each other, beside those of training
         """
         data = self._unlabelled(X, allowed, banned)
+        return cut(self.classes_[self._best(data)], data.layout.starts)
+
+    def _best(self, data):
+        """(N,) codes of the best labels."""
         codes = np.empty(data.layout.rows.shape[0], np.int64)
         self._decode(data, lambda start, stop: decoding.best_labels(data, start, stop, codes))
-        return cut(self.classes_[codes], data.layout.starts)
+        return codes
+
+    def proven(self, X) -> np.ndarray:
+        """(n,) bool: whether all labels that `predict` gives a sequence are those of the exact optimum.
+
+        True where their score is ahead of that of every other labelling y′ by more than
+        r ‖F(x, y) − F(x, y′)‖, r = certificate_.radius: no weights so near give others. A lower `tol` proves
+        more.
+        """
+        radius, data = radius_of(self), self._unlabelled(X, None, None)
+        labels, ahead = self._best(data), np.empty(data.layout.starts.size - 1)
+        costs = costs_of_changes(data.layout, radius)
+
+        def part(start, stop):
+            decoding.leads(data, start, stop, labels, *costs, ahead)
+            return -1
+
+        self._decode(data, part)
+        scale = np.abs(self.weights_).max(initial=0.0) * (1.0 + np.diff(data.layout.starts))
+        return ahead > SLACK * (1.0 + scale)
 
     def _decode(self, data, task):
         n, work = data.layout.starts.size - 1, data.layout.rows.nnz * data.layout.labels

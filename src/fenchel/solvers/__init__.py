@@ -26,6 +26,7 @@ SOLVERS = {
     "sdca": ("sdca:SDCA", {}),
     "cutting-plane": ("cuttingplane:CuttingPlane", {}),
     "cd-outputs": ("cdoutputs:CDOutputs", {}),
+    "perceptron": ("perceptron:Perceptron", {}),
 }
 
 CLASSES = {target.split(":")[1]: target for target, _ in SOLVERS.values()}

@@ -5,6 +5,7 @@
     point(problem, state) -> Point     the model so far and the bounds that prove its quality
 
 `needs` names what it asks of a problem (see offers.py). `free_check` says that `point` costs nothing.
+`certifies = False` says that it minimises nothing: then its points have neither P nor bounds.
 """
 
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class State:
     updates: int = 0
     relative_gap_estimate: float = nan  # gap / objective as met on the way; nan if unknown
     stalled: bool = False  # the last step changed nothing
+    finished: bool = False  # nothing is left to do, for a solver that proves nothing
 
     @property
     def dual_variables(self) -> np.ndarray | None:

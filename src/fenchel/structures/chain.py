@@ -44,7 +44,7 @@ class Chain(base.Structure):
     name = "chain"
     listed = False
     products = False
-    offers = frozenset({"hessian", "entropy", "vertices"})
+    offers = frozenset({"hessian", "entropy", "vertices", "sequences"})
 
     @property
     def outputs(self) -> int:

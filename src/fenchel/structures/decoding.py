@@ -82,3 +82,46 @@ def several_best(data, i, labels, values):
     _lattice(data, i, s)
     T = tokens(layout, i)
     return lattice.best_sequences(T, layout.labels, s, layout.stride, data.banned, labels, values)
+
+
+@njit(cache=True, nogil=True)
+def leads(data, start, stop, labels, cost, back, out):
+    """How far given labels are ahead of all others, each of which gains what its changes cost.
+
+    labels (N,), the best ones of each sequence; cost (N,) of a label changed at a token, with the transition
+    into it; back (N,) more where the next label is not changed. out (n,) = s(y) − max_{y′ ≠ y} s(y′) + costs;
+    written. A Viterbi pass over sequences that have left y already: `left`.
+    """
+    s, layout = _room(data, start, stop), data.layout
+    K = layout.labels
+    left, ahead = np.empty(K), np.empty(K)
+    for i in range(start, stop):
+        T, begin, along = tokens(layout, i), np.int64(layout.starts[i]), 0.0
+        out[i] = inf
+        if T > 0:
+            _lattice(data, i, s)
+        for t in range(T):
+            y, before = labels[begin + t], labels[begin + t - 1] if t > 0 else -1
+            edge = T * K + (t - 1) * layout.stride
+            for b in range(K):
+                best = -inf
+                price = 0.0 if b == y else cost[begin + t]
+                if t == 0:
+                    best = -inf if b == y else price
+                else:
+                    for a in range(K):
+                        if data.banned.size == 0 or data.banned[a * K + b] == 0:
+                            step = s[edge + a * K + b] + price
+                            if b == y and a != before:
+                                step += back[begin + t - 1]
+                            best = max(best, left[a] + step)
+                            if a == before and b != y:
+                                best = max(best, along + step)
+                ahead[b] = best + s[t * K + b]
+            along += s[t * K + y]
+            if t > 0:
+                along += s[edge + before * K + y]
+            for b in range(K):
+                left[b] = ahead[b]
+        for b in range(K if T > 0 else 0):
+            out[i] = min(out[i], along - left[b])

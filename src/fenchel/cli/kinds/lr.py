@@ -9,6 +9,7 @@ from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import Calls, Kind
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
+from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import Table, count, label_text, listed, source
 
 
@@ -132,6 +133,7 @@ class Linear(Kind):
         if hasattr(model, "predict_log_proba"):
             loss = log_loss(rows.y, model.predict_log_proba(rows.X), model.classes_)
             facts["log-loss"] = f"{loss:.6g} nats an example"
+        facts |= proven_facts(model, rows.X)
         return facts, class_table(rows.y, predicted, model.classes_)
 
     def confusion(self, model, path, given):

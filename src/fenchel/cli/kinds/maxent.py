@@ -4,6 +4,7 @@ import fenchel
 from fenchel.cli import events, options
 from fenchel.cli.kinds.base import WORDS, Calls, Kind
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
+from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import Table, label_text, listed, say, source
 
 
@@ -86,6 +87,7 @@ class Events(Kind):
         facts["accuracy"] = f"{self.score(model, examples):.6g}"
         if hasattr(model, "predict_log_proba"):
             facts["log-loss"] = _log_loss(model, examples)
+        facts |= proven_facts(model, examples)
         if examples.joint:
             return facts, None
         return facts, class_table(np.array(examples.y), model.predict(examples), model.classes_)

@@ -6,6 +6,7 @@ from itertools import islice
 
 from fenchel.cli.kinds.base import Kind
 from fenchel.cli.kinds.classes import class_table, confusion_table
+from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import Table, count, listed, say
 from fenchel.cli.sentences import Corpus, are_spans
 
@@ -72,6 +73,8 @@ class Tagging(Kind):
             "tokens": f"{truth.size}",
             "accuracy": f"{np.mean(truth == guessed):.6g}",
         }
+        if hasattr(model, "proven"):
+            facts |= proven_facts(model, corpus.X)
         known = [str(label) for label in model.classes_]
         _warn_of_new_labels(corpus, known)
         if are_spans(known):
