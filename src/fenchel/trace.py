@@ -15,7 +15,7 @@ ALL_OF_IT = 0.995
 
 
 # Why there is no gap, where there is none.
-UNREGULARISED, NO_OPTIMUM = "unregularised", "not an optimum"
+UNREGULARISED, NO_OPTIMUM, NOT_OURS = "unregularised", "not an optimum", "not trained here"
 
 
 class Status(Enum):
@@ -28,6 +28,7 @@ class Status(Enum):
     STALLED = "stopped where rounding allows no further progress"
     DIVERGED = "diverged"
     INTERRUPTED = "interrupted"
+    GIVEN = "made by another program"
     FINISHED = "finished with no training example labelled wrong"
 
 
@@ -107,6 +108,8 @@ class Certificate:
 
     def __str__(self) -> str:
         work = f"after {self.passes:.4g} passes, {self.seconds:.3g} s"
+        if self.status is Status.GIVEN:
+            return f"{self.status.value}: certificate none: {self.missing}"
         if self.missing == NO_OPTIMUM:
             return f"{self.status.value}: certificate none: {self.missing}, {work}"
         if isnan(self.gap):
@@ -125,6 +128,11 @@ class Certificate:
             f"{self.status.value}: objective {self.primal:.8g} is proven within {percent(self.relative_gap)} "
             f"of the optimum (gap {self.gap:.2g}), {work}"
         )
+
+    @classmethod
+    def unknown(cls) -> "Certificate":
+        """Of a model whose weights come from elsewhere."""
+        return cls(nan, nan, nan, nan, 0.0, 0.0, Status.GIVEN, missing=NOT_OURS)
 
     def to_dict(self) -> dict:
         """Plain values for a model file; an unknown number is None, as JSON has no nan."""

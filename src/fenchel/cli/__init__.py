@@ -19,6 +19,7 @@ COMMANDS = {
     "path": "fenchel.cli.path:path",
     "inspect": "fenchel.cli.inspect:inspect",
     "report": "fenchel.cli.report:report",
+    "convert": "fenchel.cli.convert:convert",
     "attributes": "fenchel.cli.attributes:attributes",
     "solvers": "fenchel.cli.solvers:solvers",
     "warm": "fenchel.cli.warm:warm",

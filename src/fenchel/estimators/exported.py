@@ -1,8 +1,9 @@
-"""Chains as other programs read them."""
+"""Models as other programs read them."""
 
 import numpy as np
 
 from fenchel.io.lcrf import LinearChain, write_lcrf
+from fenchel.io.liblinear import LinearModel, write_liblinear
 
 
 def export_to_crfsuite(model, path) -> None:
@@ -39,3 +40,13 @@ def _obstacle(model) -> str:
     if holds_nul:
         return f"cannot hold the name {holds_nul[0]!r}, which has a NUL in it"
     return ""
+
+
+def export_to_liblinear(model, path) -> None:
+    """Write a fitted LogisticRegression or LinearSVC as LIBLINEAR's text model, whose labels are the same.
+
+    So are probabilities of two classes; of more, LIBLINEAR's are one-against-rest.
+    """
+    machine = "L2R_L1LOSS_SVC_DUAL" if model.classes_.size == 2 else "MCSVM_CS"
+    solver = machine if model.loss == "hinge" else "L2R_LR"
+    write_liblinear(path, LinearModel(model.classes_, model.coef_, model.intercept_, solver))

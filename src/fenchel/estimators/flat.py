@@ -13,11 +13,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
+from fenchel.estimators.exported import export_to_liblinear
 from fenchel.estimators.inputs import is_list
 from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
+from fenchel.trace import Certificate
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,23 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         """Labels (n,)."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def to_liblinear(self, path) -> None:
+        """Write the model as LIBLINEAR's text file, which its `predict` reads: the same labels.
+
+        Labels must be whole numbers. Probabilities are the same for two classes only.
+        """
+        check_is_fitted(self)
+        export_to_liblinear(self, path)
+
+    @classmethod
+    def of_weights(cls, classes, coef, intercept):
+        """The model of weights that were found elsewhere: it predicts, but nothing is proven of it."""
+        model = cls()
+        model.classes_, model.n_features_in_ = classes, coef.shape[1]
+        model.coef_, model.intercept_ = np.ascontiguousarray(coef), intercept
+        model.certificate_, model.n_iter_ = Certificate.unknown(), 0
+        return model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

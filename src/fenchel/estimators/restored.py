@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.losses import LOSSES
 from fenchel.solvers import SOLVERS, make
-from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate
+from fenchel.trace import NO_OPTIMUM, NOT_OURS, UNREGULARISED, Certificate
 
 _NUMBERS = ("C", "sigma2", "c1", "c2", "l1_ratio", "tol", "max_iter", "max_seconds", "intercept_scaling")
 _NUMBERS += ("random_state", "n_jobs", "hash_bits")
@@ -56,7 +56,7 @@ def _read_solver(solver):
 def read_certificate(values) -> Certificate:
     """The certificate; numbers that are None are not known."""
     for name, value in _dict("certificate", values).items():
-        if name == "missing" and value not in (UNREGULARISED, NO_OPTIMUM):
+        if name == "missing" and value not in (UNREGULARISED, NO_OPTIMUM, NOT_OURS):
             raise ValueError(f"missing of the certificate is {value!r}")
         if name in ("status", "missing") or value is None:
             continue
