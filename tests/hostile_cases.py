@@ -20,6 +20,7 @@ from fenchel.io.columns import iterate_columns, read_columns
 from fenchel.io.crfsuite import iterate_crfsuite, read_crfsuite
 from fenchel.io.events import read_events
 from fenchel.io.lcrf import LinearChain, write_lcrf
+from fenchel.io.liblinear import read_liblinear
 from fenchel.io.libsvm import read_libsvm
 from fenchel.io.models import ModelError
 from fenchel.io.trace import read_trace
@@ -279,6 +280,24 @@ def read_and_label(path):
     assert len(model.chain_.coef_) == len(model.classes_)
 
 
+LIBLINEAR = texts(
+    "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 1\nw\n1 \n0.5 \n2 \n",
+    "solver_type MCSVM_CS\nnr_class 3\nlabel 2 0 1\nnr_feature 2\nbias -1\nw\n1 0 2 \n0.5 1e3 -2 \n",
+    "bias 2.5\nnr_feature 1\nlabel 3 4\nnr_class 2\nsolver_type L2R_L1LOSS_SVC_DUAL\nw\n-1 \n0.25 \n",
+)
+
+
+def read_and_classify(path):
+    """LIBLINEAR's model, used on a row."""
+    found = read_liblinear(path)
+    assert (np.diff(found.labels) > 0).all() and np.isfinite(found.weights).all()
+    assert (
+        found.weights.shape[0]
+        == found.intercepts.size
+        == (1 if found.labels.size == 2 else found.labels.size)
+    )
+
+
 # ---- commands: files whose labels and columns the small models know
 
 LABELLED = texts(
@@ -310,6 +329,7 @@ CASES = [
     ),
     Case("model compat", compat_samples, load_and_use(use_compat), damage=damaged_model, errors=ModelError),
     Case("model of CRFsuite", lcrf_samples, read_and_label, damage=damaged_words, errors=ModelError),
+    Case("model of LIBLINEAR", LIBLINEAR, read_and_classify, errors=ModelError),
     Case("predict lr", LABELLED, command("predict", "MODEL lr", FILE), share=4),
     Case("evaluate lr", LABELLED, command("evaluate", "MODEL lr", FILE), share=4),
     Case("evaluate maxent", OPENNLP, command("evaluate", "MODEL maxent", FILE), share=4),
