@@ -1,6 +1,8 @@
 """How good predictions are: accuracy, log-loss, precision, recall and F1 of each class."""
 
+from itertools import chain
 from typing import NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -73,3 +75,30 @@ def _counts(labels, classes):
 
 def _ratio(part, whole):
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+
+
+def attachment_scores(words, heads, predicted, labels=None, predicted_labels=None) -> dict:
+    """Of all words and of those that are no punctuation: how many there are, UAS, and LAS where labels are.
+
+    UAS: the share of words whose head is right; LAS: head and label of the arc. words: of all sentences, one
+    after the other; the others: lists of lists. Punctuation: all characters are of a Unicode category P, as
+    the scorer of CoNLL-X has it.
+    """
+    right = _agree(heads, predicted)
+    both = None if labels is None else right & _agree(labels, predicted_labels)
+    spoken = np.array([not all(category(c).startswith("P") for c in word) for word in words], bool)
+    out = {}
+    for name, chosen in (("all", np.ones(right.size, bool)), ("without punctuation", spoken)):
+        shares = [None if one is None else _mean(one[chosen]) for one in (right, both)]
+        out[name] = (int(chosen.sum()), *shares)
+    return out
+
+
+def _agree(truth, predicted) -> np.ndarray:
+    """(N,) bool of lists of lists."""
+    pairs = zip(chain.from_iterable(truth), chain.from_iterable(predicted), strict=True)
+    return np.array([a == b for a, b in pairs], bool)
+
+
+def _mean(values) -> float:
+    return float(values.mean()) if values.size else 0.0

@@ -13,8 +13,9 @@ from fenchel.cli.output import Table, print_table
 def warm(kinds):
     """Compile what the first fits and predictions of these kinds would, and keep it for later processes.
 
-    lr is LogisticRegression and LinearSVC, maxent MaxEnt, tagger MaxEntTagger, crf ChainCRF; all of them if
-    none is named. For images and clusters: set NUMBA_CACHE_DIR to a folder that goes with the image.
+    lr is LogisticRegression and LinearSVC, maxent MaxEnt, tagger MaxEntTagger, crf ChainCRF, parser
+    DependencyParser; all of them if none is named. For images and clusters: set NUMBA_CACHE_DIR to a folder
+    that goes with the image.
 
     \b
     Example:

@@ -153,14 +153,19 @@ class DependencyParser(Trained):
 
         Where the data have labels, the model of labels is fitted here.
         """
-        learnt = {"coef_": w, "features_": data.features, "left_out_": data.left_out, "labels_": None}
-        if data.codes is not None:
+        labels = self._labels_of(data) if data.codes is not None else None
+        learnt = {"coef_": w, "features_": data.features, "left_out_": data.left_out, "labels_": labels}
+        vars(self).update(learnt)  # at once: Ctrl-C finds the old or the new
+        return self
+
+    def _labels_of(self, data) -> ArcLabels:
+        if self.C not in data.models_of_labels:
             rows = data.features.rows(data.tokens, data.heads)
             settings = {"C": self.C, "threads": self.n_jobs}
             run = {"solver": "auto", "tol": self.tol, "max_passes": self.max_iter}
-            learnt["labels_"] = ArcLabels.fit(rows, data.codes, data.classes, settings, **run)
-        vars(self).update(learnt)  # at once: Ctrl-C finds the old or the new
-        return self
+            fitted = ArcLabels.fit(rows, data.codes, data.classes, settings, **run)
+            data.models_of_labels[self.C] = fitted
+        return data.models_of_labels[self.C]
 
     # ---- prediction
 

@@ -1,6 +1,6 @@
 """Sentences with the heads of their words, as numbers; what is wrong with them is said by its number."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -30,6 +30,7 @@ class Treebank:
     classes: np.ndarray | None
     weight: np.ndarray | None
     left_out: list[int]
+    models_of_labels: dict = field(default_factory=dict)  # by C: labels do not depend on the weights of arcs
 
 
 def as_tokens(sentences) -> Tokens:

@@ -171,11 +171,13 @@ class ArcFeatures:
     def _names(self):
         return self.words.names, self.tags.names
 
+    def name_of_column(self, j: int) -> str:
+        """What the feature of a column says; of a hashed one its number."""
+        return f"column {j}" if self.table.hashed else self.name(int(self.table.keys[j]))
+
     def names(self) -> list[str]:
-        """Of all columns; of hashed ones their numbers."""
-        if self.table.hashed:
-            return [f"column {j}" for j in range(self.table.hashed)]
-        return list(map(self.name, self.table.keys.tolist()))
+        """Of all columns."""
+        return list(map(self.name_of_column, range(self.n_columns)))
 
     # ---- the model file
 

@@ -16,6 +16,7 @@ KINDS = {
     "maxent": "fenchel.cli.kinds.maxent:Events",
     "tagger": "fenchel.cli.kinds.tagger:WordTagger",
     "crf": "fenchel.cli.kinds.crf:Chain",
+    "parser": "fenchel.cli.kinds.parser:Parser",
 }
 
 
