@@ -53,7 +53,7 @@ def test_solvers_lists_them_all_with_what_they_can_do():
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     heading = next(line for line in lines if line.split()[:1] == ["solver"])
-    columns = [heading.index(name) for name in ("two", "cross", "joint", "chain", "method")]
+    columns = [heading.index(name) for name in ("two", "cross", "joint", "chain", "graph", "tree", "method")]
     rows = {line.split()[0]: line for line in lines[-len(SOLVERS) :]}
     assert list(rows) == list(SOLVERS)
     assert columns[-1] <= 56  # and the name of a method fits a terminal of 80
@@ -61,11 +61,12 @@ def test_solvers_lists_them_all_with_what_they_can_do():
     def cells(name):
         return [rows[name][a:b].strip() for a, b in pairwise(columns)]
 
-    assert cells("cd-dual") == ["lh"] * 3 + ["-"]
-    assert cells("lbfgs") == ["l"] * 4
-    assert cells("sm-g1") == ["l", "l", "-", "-"]
-    assert cells("cutting-plane") == cells("cd-outputs") == ["-", "h", "h", "h"]
-    assert cells("perceptron") == ["-", "-", "-", "lh"]
+    assert cells("cd-dual") == ["lh"] * 3 + ["-"] * 3
+    assert cells("lbfgs") == ["l"] * 6
+    assert cells("sm-g1") == ["l", "l", "-", "-", "-", "-"]
+    assert cells("cutting-plane") == cells("cd-outputs") == ["-", *["h"] * 5]
+    assert cells("sdca") == [*["lh"] * 5, "h"]
+    assert cells("perceptron") == ["-", "-", "-", "lh", "-", "-"]
     assert rows["gis"].endswith("Generalised iterative scaling")
 
 

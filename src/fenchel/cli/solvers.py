@@ -10,7 +10,9 @@ import click
 from fenchel.cli import options
 from fenchel.cli.output import Table, print_facts, print_table
 
-HEADS = {"binary": "two", "flat crossed": "cross", "flat joint": "joint"}  # short enough for 80 columns
+# Short enough for 80 columns.
+HEADS = {"binary": "two", "flat crossed": "cross", "flat joint": "joint", "junction": "graph"}
+HEADS |= {"projective": "tree"}
 
 
 @click.command(short_help="List the solvers.")
@@ -20,7 +22,7 @@ def solvers(name):
 
     l stands for the log loss, h for the hinge loss. Columns: two is two classes of `lr`; cross more classes
     of `lr`, `tagger`, and `maxent` where features are crossed with labels; joint `maxent` of candidates;
-    chain `crf`.
+    chain `crf`; graph GraphCRF of Python; tree `parser`.
 
     \b
     Example:
