@@ -13,7 +13,7 @@ import numpy as np
 import datasets
 from rivals import CRFsuite, attributes_of, looks_of, open_tagger, read_sentences
 
-PRESETS = {"conll2000": "chunk", "ner": "ner", "pos": "pos"}
+PRESETS = {"conll2000": "chunk", "ner": "ner", "pos": "pos", "brown": "pos"}
 C2 = 1.0
 TARGETS = (1e-2, 1e-3, 1e-4)
 PRECISION = 1e-6  # of the optimum: a hundredth of the tightest target

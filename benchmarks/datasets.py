@@ -281,6 +281,21 @@ def _trees(text):
         yield [tuple(line.split("\t")[:2]) for line in block.splitlines()]
 
 
+def _brown_sentences():
+    """The Brown corpus: word, part of speech. 57,340 sentences, every tenth of them to test.
+
+    A tag is what stands before its first modifier: style, negation, a second word of a contraction, and, but
+    of pronouns, the possessive.
+    """
+    from fenchel.features.tokens import Tokens
+
+    halves = [], []
+    for i, (words, tags) in enumerate(_tagged(_raw("brown", "brown.tar.gz"))):
+        short = [re.match(r"w?p+\$+|\W*[^-+*$]*", tag)[0] for tag in tags]
+        halves[i % 10 == 9].append(list(zip(words, short, strict=True)))
+    return tuple(map(Tokens.from_sentences, halves))
+
+
 RARE = 5
 NEWSGROUPS = ("20newsgroups", "20news-bydate-train.tar.gz")
 DIGITS = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
@@ -290,7 +305,7 @@ SETS = {
     "20newsgroups": (NEWSGROUPS[1], _read_20newsgroups),
 }
 CLASSES = {"newsgroups20": newsgroups20, "mnist": mnist, "brown": brown_contexts}
-CORPORA = {"conll2000": _chunks, "ner": _names, "pos": _parts_of_speech}
+CORPORA = {"conll2000": _chunks, "ner": _names, "pos": _parts_of_speech, "brown": _brown_sentences}
 
 
 if __name__ == "__main__":

@@ -60,18 +60,18 @@ class DualSolver:
 
     free_check: ClassVar[bool] = False
 
-    def copies(self, problem) -> int:
+    def copies(self, problem) -> float:
         """How many arrays of the size of all dual variables it holds."""
         return 4
 
     def reserve(self, problem) -> None:
         """Refuse, stating the size, where these arrays cannot fit."""
         copies = self.copies(problem)
-        needed = copies * array_bytes(problem) + 4 * 8 * problem.dim
+        needed = int(copies * array_bytes(problem)) + 4 * 8 * problem.dim
         shape = " × ".join(map(str, problem.shape))
         others = "lbfgs, tron or cd-primal" if problem.structure.listed else "eg or lbfgs"
         advice = "sgd" if problem.loss.hinge else others
-        require_memory(needed, f"{copies} arrays of {shape} dual variables", f"use {advice}")
+        require_memory(needed, f"{copies:.2g} arrays of {shape} dual variables", f"use {advice}")
 
     def first_mu(self, problem, start, fresh: np.ndarray) -> np.ndarray:
         """A warm start's own dual variables, else the marginals at its weights, else the `fresh` point."""

@@ -74,11 +74,14 @@ def marginals(T, labels, x, edges, room, mu, pairs):
 
 
 @helper(**KERNEL)
-def _largest(x, at, K):
-    peak = x[at]
-    for k in range(at + ONE, at + K):
-        peak = max(peak, x[k])
-    return peak
+def _largest(x, at, mask, width):
+    """Of a row, padding left out."""
+    z = zeros(8)
+    low = spread(np.inf, z)
+    for k in range(np.uint64(0), width, LANES):
+        here = load(mask, k, z)
+        low = smaller(low, (spread(1.0, z) - here) * spread(1e300, z) - load(x, at + k, z) * here)
+    return -least(low)
 
 
 @helper(**KERNEL)
@@ -130,7 +133,7 @@ def _forward(T, K, width, mask, x, room):
     low = z
     for t in range(T):
         at = t * width
-        peak = _largest(x, at, K)
+        peak = _largest(x, at, mask, width)
         if t > np.uint64(0):
             _product(room.alpha, at - width, room.table, K, width, room.alpha, at)
         sums = z
@@ -170,13 +173,16 @@ def _backward(T, K, width, room, mu, pairs):
             beta = load(mu, at + k, z)
             store(room.gamma, at + k, beta * load(room.nodes, at + k, z) * share)
             store(mu, at + k, beta * load(room.alpha, at + k, z))
-    for a in range(K):
+    for a in range(np.uint64(0), K, np.uint64(2)):  # two rows share what is loaded of gamma
+        other = min(a + ONE, K - ONE)
         for k in range(np.uint64(0), width, LANES):
-            p = z
+            p, q = z, z
             for t in range(ONE, T):
-                before = spread(room.alpha[(t - ONE) * width + a], z)
-                p = p + before * load(room.gamma, t * width + k, z)
+                before, after = (t - ONE) * width, load(room.gamma, t * width + k, z)
+                p = p + spread(room.alpha[before + a], z) * after
+                q = q + spread(room.alpha[before + other], z) * after
             store(pairs, a * width + k, p * load(room.table, a * width + k, z))
+            store(pairs, other * width + k, q * load(room.table, other * width + k, z))
 
 
 @helper(**KERNEL)

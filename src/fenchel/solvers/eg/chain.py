@@ -5,9 +5,10 @@ The same steps as `solver.py` takes, one sentence at a time, on arrays arranged 
   * rows of w by frequency: most uses fall on few rows, which then stay in the cache;
   * an attribute of one token only needs no row: it adds c x² (y_t − μ_t) to the scores of that token,
     c = m_i/λ (CoNLL-2000: 65 % of the attributes; w shrinks from 64 to 22 MB);
-  * A_iᵀδ is gathered row by row of the sentence, in a buffer that stays in the cache: a trial of a rate reads
-    no row of w, and a step writes each once;
-  * where some weights are not there, the mask is a bit a weight, applied to what is gathered;
+  * A_iᵀδ is gathered row by row of the sentence: a trial of a rate reads and writes each row once;
+  * where some weights are not there, rows fall into tiles of 8, and tiles without weights are not there
+    (CoNLL-2000: 8 of the 22 MB are left); the mask is a bit a weight, applied to what is gathered;
+  * what the next sentence needs is asked for while this one is visited;
   * with an L1 term v = u/λ is kept, and weights are read through its soft threshold; the dual grows by at
     least what the quadratic bound of the L2 case says, which is the test of a step;
   * labels in explicit vector registers, `lattice_lanes.py`.
@@ -28,7 +29,13 @@ from fenchel.solvers.eg.weights import Dual, Scratch
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals
 
 FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
+PAIRS = 2**30  # bytes up to which μ of edges is kept: beyond, each visit computes it again from θ
 LEAST = 0.1  # what is left of a rate if none would do: a vanishing one would end it for good
+
+
+def keeps_pairs(problem) -> bool:
+    """Whether μ of the edges is kept beside θ."""
+    return 8 * problem.n * problem.structure.labels**2 <= PAIRS
 
 
 class Arrangement:
@@ -38,9 +45,10 @@ class Arrangement:
         self.kappa = proximal_penalty(problem)
         self.lam = problem.lam + self.kappa
         self.sentences, self.origin = arrange(problem, self.lam)
-        width, K, n = int(self.sentences.labels.width), problem.structure.labels, problem.n
-        N, rows = problem.examples.y.size, self.origin.columns.size
-        sizes = N * width, N * width, n * K * width, n * K * width, rows * width, K * width, K * width, N
+        width, K, N = int(self.sentences.labels.width), problem.structure.labels, problem.examples.y.size
+        edges, of_tiles = problem.n * K * width, self.origin.tiles.size * int(self.sentences.tile)
+        kept = edges if keeps_pairs(problem) else 0
+        sizes = N * width, N * width, edges, kept, problem.n, of_tiles, K * width, K * width, N
         self.dual = Dual(*map(np.zeros, sizes))
         self.centre = Centre(self.dual, self.kappa / self.lam) if self.kappa > 0.0 else None
         self.farthest = np.inf  # the distance of weights and centre at its last move
@@ -49,40 +57,33 @@ class Arrangement:
     def _new_room(self) -> tuple[Room, Scratch]:
         """For a thread."""
         d = self.sentences
-        longest, most = (int(np.diff(starts).max(initial=0)) for starts in (d.starts, d.uses.starts))
-        K, width = int(d.labels.count), int(d.labels.width)
-        sizes = [longest * width] * 4 + [K * width] * 3 + [most * width]
+        K, width, longest = int(d.labels.count), int(d.labels.width), int(np.diff(d.starts).max(initial=0))
+        sizes = [longest * width] * 4 + [K * width] * 4
         return Room.of(longest, K, width), Scratch(*map(np.zeros, sizes))
 
     def begin_ahead(self, problem, first: float) -> None:
         """θ with the true label of each token ahead of the others by first · its cost."""
         K, nodes = problem.structure.labels, self.dual.theta.reshape(problem.examples.y.size, -1)
         nodes[:, :K] = -first * problem.examples.cost[:, None]
-        nodes[np.arange(nodes.shape[0]), problem.examples.y] = 0.0
+        nodes[np.arange(nodes.shape[0]), self.sentences.y] = 0.0
 
     def begin_at(self, problem, theta: np.ndarray) -> None:
         """θ as given in the problem's own layout."""
-        weights.fill(
-            self.sentences,
-            problem.structure.offsets(problem.examples.starts),
-            theta,
-            self.dual.theta,
-            self.dual.edge_theta,
-        )
+        offsets = problem.structure.offsets(problem.examples.starts)
+        weights.fill(self.sentences, self.origin, offsets, theta, self.dual.theta, self.dual.edge_theta)
 
     def settle(self, entropies) -> bool:
         """μ and its entropies at θ, and w(μ). False where θ lies too far apart for these kernels."""
-        _settle(self.sentences, self.dual, self.room[0], entropies)
-        self.weigh()
+        self.weigh(entropies, fresh=True)
         return not np.isnan(entropies).any()
 
-    def weigh(self) -> None:
-        """v, and with it the weights, anew."""
+    def weigh(self, entropies, fresh: bool = False) -> None:
+        """v, and with it the weights, anew; fresh: of μ anew, and its entropies."""
         if self.centre is None:
             self.dual.v[:], self.dual.edge_v[:] = 0.0, 0.0
         else:
             self.centre.restore(self.dual)
-        weights.weigh(self.sentences, self.dual, self.room[1])
+        weights.weigh(self.sentences, self.dual, fresh, *self.room, entropies)
 
     def visit(self, order, most_trials, rates, entropies, gaps) -> tuple[int, int]:
         """One step for each sentence of the order; rates, entropies, gaps (n,) written.
@@ -93,8 +94,8 @@ class Arrangement:
         return _visit_all(*fixed, self.dual, *self.room, rates, entropies, gaps)
 
     def penalty(self) -> float:
-        """What the dual of these kernels has beside the entropies."""
-        return 0.5 * self.lam * weights.squared_norm(self.sentences, self.dual)
+        """λ/2 ‖w‖²: what the dual has beside the entropies, as near as the centre is."""
+        return 0.5 * (self.lam - self.kappa) * weights.squared_norm(self.sentences, self.dual)
 
     def follow(self, gap: float) -> float:
         """Move the centre, if there is one, to the weights; returns κ/2 ‖w − w₀‖² as it was.
@@ -111,8 +112,11 @@ class Arrangement:
         return distance
 
     def point(self, problem, entropies):
-        """The certificate at w(μ), computed anew: what is kept up by increments drifts."""
-        self.weigh()
+        """The certificate at w(μ), computed anew: what is kept up by increments drifts.
+
+        None where scores lie too far apart for these kernels.
+        """
+        self.weigh(entropies)
         mass, fixed = problem.examples.mass, (self.sentences, self.dual)
 
         def part(start, stop):
@@ -120,8 +124,8 @@ class Arrangement:
 
         parts = problem.design.for_each_part(problem.n, problem.design.work, part)
         value, gap, moved = map(sum, zip(*parts, strict=True))
-        if np.isnan(value):  # scores too far apart for these kernels
-            return problem.dual_point(self.in_own_layout(problem, self.dual.mu, self.dual.edge_mu), entropies)
+        if np.isnan(value):
+            return None
         if self.centre is None:
             return problem.proven_point(self.weights(problem), value, gap, moved)
         fixed = self.sentences, self.dual, self.centre, self.lam
@@ -129,10 +133,10 @@ class Arrangement:
             self.weights(problem), value, best_bound(problem, *fixed, entropies, moved), moved
         )
 
-    def in_own_layout(self, problem, nodes, edges) -> np.ndarray:
-        """θ or μ as the problem lays it out."""
-        out = np.empty(problem.shape)
-        weights.collect(self.sentences, problem.structure.offsets(problem.examples.starts), nodes, edges, out)
+    def theta(self, problem) -> np.ndarray:
+        """θ as the problem lays it out."""
+        out, offsets = np.empty(problem.shape), problem.structure.offsets(problem.examples.starts)
+        weights.collect(self.sentences, self.origin, offsets, self.dual.theta, self.dual.edge_theta, out)
         return out
 
     def weights(self, problem) -> np.ndarray:
@@ -140,30 +144,9 @@ class Arrangement:
         w = np.zeros(problem.dim)
         weights.export(self.sentences, self.origin, self.dual, self.room[1].delta, w)
         if problem.structure.transitions:
-            K = problem.structure.labels
-            w[-K * K :].reshape(K, K)[:] = self.dual.table.reshape(K, -1)[:, :K]
+            K, labels = problem.structure.labels, self.origin.labels.astype(np.int64)
+            w[-K * K :].reshape(K, K)[np.ix_(labels, labels)] = self.dual.table.reshape(K, -1)[:, :K]
         return w
-
-
-@njit(**KERNEL)
-def _settle(d, q, room, entropies):
-    """μ at θ; q.mu, q.edge_mu, entropies written."""
-    width, size = d.labels.width, d.labels.count * d.labels.width
-    for i in range(np.uint64(d.starts.size - 1)):
-        first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
-        x, edges = q.theta[first * width :], q.edge_theta[i * size :]
-        mu, pairs = q.mu[first * width :], q.edge_mu[i * size :]
-        level = marginals(T, d.labels, x, edges, room, mu, pairs)
-        inner = dot(x, np.uint64(0), mu, np.uint64(0), T * width)
-        outer = dot(edges, np.uint64(0), pairs, np.uint64(0), size)
-        entropies[i] = _entropy(level, inner, outer)
-
-
-@helper(**KERNEL)
-def _entropy(level, inner, outer):
-    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one; or nan."""
-    entropy = level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer))
-    return 0.0 if entropy < 0.0 else entropy
 
 
 @njit(**KERNEL)
@@ -172,12 +155,12 @@ def _certify(d, q, start, stop, mass, entropies, room, scratch):
 
     The gap of a block is loss_i + ⟨A_i w, y_i − μ_i⟩ − H(μ_i): lepriol2018 (11).
     """
-    s, _, nu, delta, _, pairs, edge_delta, _ = scratch
+    s, _, nu, delta, _, pairs, _, edge_delta = scratch
     zero, width, value, gap, moved = np.uint64(0), d.labels.width, 0.0, 0.0, 0.0
     for i in range(start, stop):
         size = (d.starts[i + ONE] - d.starts[i]) * width
         weights.residual(d, i, q, delta)
-        weights.edge_residual(d, i, q, edge_delta)
+        weights.edge_residual(d, i, *_edges_before(d, i, q, room, scratch), edge_delta)
         weights.scores(d, i, q, delta, s)
         level = marginals(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
         loss = level - _truth(d, i, q, s)
@@ -191,6 +174,17 @@ def _certify(d, q, start, stop, mass, entropies, room, scratch):
         for j in range(q.table.size):
             moved += mass[i] * abs(edge_delta[j])
     return value, gap, moved
+
+
+@helper(**KERNEL)
+def _edges_before(d, i, q, room, scratch):
+    """(array, where in it) of μ of the edges of sentence i, at θ where that is not kept; scratch written."""
+    at, pairs = weights.edge_marginals(d, i, q, scratch)
+    if q.edge_mu.size == 0:
+        first, width = d.starts[i], d.labels.width
+        x, edges = q.theta[first * width :], q.edge_theta[i * np.uint64(q.table.size) :]
+        marginals(d.starts[i + ONE] - first, d.labels, x, edges, room, scratch.nu, pairs)
+    return pairs, at
 
 
 @helper(**KERNEL)
@@ -234,10 +228,18 @@ def _copy(x, size, out, at):
 
 @helper(**KERNEL)
 def _fetch(d, i, q):
-    """Ask for the rows of sentence i before they are needed."""
+    """Ask for the rows of sentence i, and for its dual variables, before they are needed."""
+    width, edge_size = d.labels.width, np.uint64(q.table.size)
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
-        for k in range(np.uint64(0), d.labels.width, LANES):
-            prefetch(q.v, np.uint64(d.uses.rows[u]) * d.labels.width + k)
+        for k in range(np.uint64(0), d.tile, LANES):
+            prefetch(q.v, np.uint64(d.uses.tiles[u]) * d.tile + k)
+    for j in range(d.starts[i] * width, d.starts[i + ONE] * width, LANES):
+        prefetch(q.theta, j)
+        prefetch(q.mu, j)
+    for j in range(i * edge_size, (i + ONE) * edge_size, LANES):
+        prefetch(q.edge_theta, j)
+        if q.edge_mu.size > 0:
+            prefetch(q.edge_mu, j)
 
 
 @njit(**KERNEL)
@@ -258,37 +260,44 @@ def _visit_all(d, order, most_trials, q, room, scratch, rates, entropies, gaps):
 @helper(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
 def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
     """One step for sentence i: the rate is halved until the dual does not fall. Returns trials and losses."""
-    s, x, nu, delta, edges, pairs, edge_delta, change = scratch
+    s, x, nu, delta, edges, pairs, _, edge_delta = scratch
     zero, width, c = np.uint64(0), d.labels.width, d.rates[i]
     edge_size = d.labels.count * width
     T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
     at, size, before, lost = d.starts[i] * width, T * width, rates[i], 0
     weights.difference(d, i, q, delta)
     weights.scores(d, i, q, delta, s)
+    edges_before, before_at = _edges_before(d, i, q, room, scratch)
     for trial in range(most_trials):
         _blend(q.theta, at, s, rates[i], size, x)
         _blend(q.edge_theta, edge_at, q.table, rates[i], edge_size, edges)
         level = marginals(T, d.labels, x, edges, room, nu, pairs)
+        if np.isnan(level):
+            lost += 1
+            rates[i] *= SLOWER
+            continue
         _subtract(nu, q.mu, at, size, delta)
-        _subtract(pairs, q.edge_mu, edge_at, edge_size, edge_delta)
-        square = weights.squared_pull(d, i, delta, edge_delta, change)
+        _subtract(pairs, edges_before, before_at, edge_size, edge_delta)
+        # v changes at once: nearly all trials are steps, and to gather twice costs more than a way back
+        square = weights.pull(d, i, c, delta, q.v)
+        square += weights.of_single(d, i, delta) + weights.edge_square(d, edge_delta)
         linear = dot(s, zero, delta, zero, size) + dot(q.table, zero, edge_delta, zero, edge_size)
         inner, outer = dot(x, zero, nu, zero, size), dot(edges, zero, pairs, zero, edge_size)
-        entropy = _entropy(level, inner, outer)
+        entropy = weights.entropy_of(level, inner, outer)
         if entropy - entropies[i] + linear - 0.5 * c * square >= -1e-13 * (1.0 + abs(level)):
             here = dot(q.theta, at, delta, zero, size)
             here += dot(q.edge_theta, edge_at, edge_delta, zero, edge_size)
             gaps[i] = max(0.5 * (linear - here) / rates[i], 0.0)
             rates[i] = min(1.0, FASTER * rates[i])
-            entropies[i] = entropy
+            entropies[i], q.levels[i] = entropy, level
             _copy(x, size, q.theta, at)
             _copy(nu, size, q.mu, at)
             _copy(edges, edge_size, q.edge_theta, edge_at)
-            _copy(pairs, edge_size, q.edge_mu, edge_at)
-            weights.take(d, i, c, change, q.v)
+            if q.edge_mu.size > 0:
+                _copy(pairs, edge_size, q.edge_mu, edge_at)
             weights.take_edges(d, i, edge_delta, q)
             return trial + 1, lost
-        lost += np.isnan(level)
+        weights.pull(d, i, -c, delta, q.v)
         rates[i] *= SLOWER
     rates[i] = LEAST * before
     return most_trials, lost

@@ -10,7 +10,7 @@ from fenchel._math import TINY
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due
-from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement
+from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement, keeps_pairs
 from fenchel.solvers.eg.sentences import suits
 from fenchel.structures import base
 
@@ -77,9 +77,12 @@ class EG(DualSolver):
         if not 1.0 <= self.anneal < np.inf:
             raise ValueError(f"anneal={self.anneal!r} must be a number, at least 1")
 
-    def copies(self, problem) -> int:
-        """On the fast lane θ and μ alone; else two more while a step is tried."""
-        return 2 if self._has_a_lane(problem) else 4
+    def copies(self, problem) -> float:
+        """On the fast lane θ and μ alone, perhaps without the μ of edges; else two more for a trial."""
+        if not self._has_a_lane(problem):
+            return 4
+        nodes = problem.examples.y.size * problem.structure.labels
+        return 2 if keeps_pairs(problem) else 1.0 + nodes / problem.shape[0]
 
     def _has_a_lane(self, problem) -> bool:
         return not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem)
@@ -179,8 +182,9 @@ class EG(DualSolver):
         state.updates += order.size
         state.epochs += 1
         if state.epochs % RENEWAL == 0:
-            state.arranged.weigh()
-        state.dual = self.concave(problem, state) - state.arranged.penalty()
+            state.arranged.weigh(state.entropies)
+        if state.epochs & (state.epochs - 1) == 0:  # as `note_gap` has it
+            state.dual = self.concave(problem, state) - state.arranged.penalty()
         gap = float(problem.examples.mass @ state.gaps)
         state.relative_gap_estimate = (gap + state.arranged.follow(gap)) / max(state.dual, 1e-300)
         if lost > 0:
@@ -188,10 +192,15 @@ class EG(DualSolver):
 
     def _leave_the_lane(self, problem, state):
         """Go on with the general kernels, which know logarithms; all at once, or an interrupt finds half."""
-        dual, at = state.arranged.dual, state.arranged.in_own_layout
-        theta, mu = at(problem, dual.theta, dual.edge_theta), at(problem, dual.mu, dual.edge_mu)
+        theta, mu, entropies = self._in_own_layout(problem, state)
         v, centre = problem.proximal_weights(mu), np.zeros(0)
-        vars(state).update(theta=theta, mu=mu, v=v, centre=centre, arranged=None)
+        vars(state).update(theta=theta, mu=mu, entropies=entropies, v=v, centre=centre, arranged=None)
+
+    def _in_own_layout(self, problem, state):
+        """θ, μ and its entropies as the general kernels have them."""
+        theta, mu, entropies = state.arranged.theta(problem), np.empty(problem.shape), np.empty(problem.n)
+        _settle(problem.blocks, theta, mu, entropies)
+        return theta, mu, entropies
 
     def _annealed(self, problem, state):
         """The problem with the λ of this pass; w(μ) is carried over to it."""
@@ -206,7 +215,8 @@ class EG(DualSolver):
 
     def point(self, problem, state):
         if state.arranged is not None:
-            return state.arranged.point(problem, state.entropies)
+            point = state.arranged.point(problem, state.entropies)
+            return problem.dual_point(*self._in_own_layout(problem, state)[1:]) if point is None else point
         offset = state.free_weights(problem) if problem.free else 0.0
         return problem.dual_point(state.mu, state.entropies, offset)
 

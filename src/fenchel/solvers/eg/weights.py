@@ -1,6 +1,6 @@
 """From dual variables to weights and to scores, in the layout of `sentences.py`: A_i and A_iᵀ of a sentence.
 
-Arrays are flat; rows of labels are padded to `width`.
+Arrays are flat; rows of labels are padded to `width`, places of labels are those of `sentences.py`.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._lanes import kept, larger, load, smaller, spread, store, total, zeros
 from fenchel._math import soft
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot, marginals
 
 
 class Dual(NamedTuple):
-    """θ and μ: nodes (N, width), edges (n, K, width). v = u/λ: rows, and of transitions (K, width). All flat.
+    """θ and μ: nodes (N, width), edges (n, K, width). v = u/λ: tiles, and of transitions (K, width); flat.
 
     The weights are w = soft(v, threshold); those of transitions, which every visit reads, are in `table`.
     """
@@ -22,7 +22,8 @@ class Dual(NamedTuple):
     theta: np.ndarray
     mu: np.ndarray
     edge_theta: np.ndarray
-    edge_mu: np.ndarray
+    edge_mu: np.ndarray  # or empty: computed again from θ whenever it is needed
+    levels: np.ndarray  # (n,) log Z at θ
     v: np.ndarray
     edge_v: np.ndarray
     table: np.ndarray
@@ -30,7 +31,7 @@ class Dual(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for any sentence: (T, width); edges, pairs, edge_delta (K, width); change (rows, width)."""
+    """Room for any sentence: (T, width); edges, pairs, before, edge_delta (K, width)."""
 
     s: np.ndarray
     x: np.ndarray
@@ -38,72 +39,112 @@ class Scratch(NamedTuple):
     delta: np.ndarray
     edges: np.ndarray
     pairs: np.ndarray
+    before: np.ndarray
     edge_delta: np.ndarray
-    change: np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def fill(d, offsets, theta, nodes, edges):
+def fill(d, origin, offsets, theta, nodes, edges):
     """From the problem's layout to this one; nodes, edges written."""
     K, width = d.labels.count, d.labels.width
     for i in range(np.uint64(d.starts.size - 1)):
         T = d.starts[i + ONE] - d.starts[i]
         for k in range(K):
             for t in range(T):
-                nodes[(d.starts[i] + t) * width + k] = theta[offsets[i] + t * K + k]
+                nodes[(d.starts[i] + t) * width + k] = theta[offsets[i] + t * K + origin.labels[k]]
             for a in range(K):
-                edges[(i * K + a) * width + k] = theta[offsets[i] + (T + a) * K + k]
+                row = T + origin.labels[a]
+                edges[(i * K + a) * width + k] = theta[offsets[i] + row * K + origin.labels[k]]
 
 
 @njit(cache=True, nogil=True)
-def collect(d, offsets, nodes, edges, out):
+def collect(d, origin, offsets, nodes, edges, out):
     """The inverse of `fill`; out written."""
     K, width = d.labels.count, d.labels.width
     for i in range(np.uint64(d.starts.size - 1)):
         T = d.starts[i + ONE] - d.starts[i]
         for k in range(K):
             for t in range(T):
-                out[offsets[i] + t * K + k] = nodes[(d.starts[i] + t) * width + k]
+                out[offsets[i] + t * K + origin.labels[k]] = nodes[(d.starts[i] + t) * width + k]
             for a in range(K):
-                out[offsets[i] + (T + a) * K + k] = edges[(i * K + a) * width + k]
+                row = T + origin.labels[a]
+                out[offsets[i] + row * K + origin.labels[k]] = edges[(i * K + a) * width + k]
 
 
 @njit(cache=True, nogil=True)
 def export(d, origin, q, delta, w):
     """The weights of attributes in the problem's layout; w written, delta is room."""
-    K, width, e = d.labels.count, d.labels.width, np.uint64(0)
+    K, e = d.labels.count, np.uint64(0)
     for r in range(np.uint64(origin.columns.size)):
-        for k in range(K):
-            w[origin.columns[r] * K + k] = soft(q.v[origin.rows[r] * width + k], d.threshold)
+        to, at, place = origin.columns[r] * K, origin.tiles[r] * d.tile, origin.places[r]
+        for k in range(min(d.tile, K - place)):
+            w[to + origin.labels[place + k]] = soft(q.v[at + k], d.threshold)
     for i in range(np.uint64(d.starts.size - 1)):
-        residual(d, i, q, delta)
         while e < np.uint64(origin.tokens.size) and origin.tokens[e] < d.starts[i + ONE]:
             token, to = origin.tokens[e], origin.own[e] * K
-            at = (token - d.starts[i]) * width
+            _token_residual(d, q, token, delta, np.uint64(0))
             for k in range(K):
                 if not d.masked or k == d.y[token]:
-                    v = q.own[token] - d.rates[i] * delta[at + k]
-                    w[to + k] = soft(origin.values[e] * v, d.threshold)
+                    v = q.own[token] - d.rates[i] * delta[k]
+                    w[to + origin.labels[k]] = soft(origin.values[e] * v, d.threshold)
             e += ONE
 
 
 @njit(**KERNEL)
-def weigh(d, q, room):
-    """v = Σ c_i A_iᵀ(y_i − μ_i) added to q.v, q.edge_v, and the table of it; room written."""
+def weigh(d, q, fresh, room, scratch, entropies):
+    """v = Σ c_i A_iᵀ(y_i − μ_i) added to q.v, q.edge_v, and the table of it; room, scratch written.
+
+    fresh: μ is first computed at θ, and its entropies; it is in any case where that of edges is not kept.
+    """
+    kept = q.edge_mu.size > 0
     for i in range(np.uint64(d.starts.size - 1)):
-        residual(d, i, q, room.delta)
-        edge_residual(d, i, q, room.edge_delta)
-        gather(d, i, room.delta, room.change)
-        take(d, i, d.rates[i], room.change, q.v)
-        take_edges(d, i, room.edge_delta, q)
+        at, pairs = edge_marginals(d, i, q, scratch)
+        if fresh or not kept:
+            entropies[i] = settle(d, i, q, room, pairs[at:])
+        residual(d, i, q, scratch.delta)
+        edge_residual(d, i, pairs, at, scratch.edge_delta)
+        pull(d, i, d.rates[i], scratch.delta, q.v)
+        take_edges(d, i, scratch.edge_delta, q)
+
+
+@helper(**KERNEL)
+def settle(d, i, q, room, pairs):
+    """μ of a sentence at its θ, and log Z; q.mu, pairs, q.levels written.
+
+    Returns H(μ_i), or nan where θ lies too far apart.
+    """
+    width, size, zero = d.labels.width, np.uint64(q.table.size), np.uint64(0)
+    first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
+    x, edges, mu = q.theta[first * width :], q.edge_theta[i * size :], q.mu[first * width :]
+    level = marginals(T, d.labels, x, edges, room, mu, pairs)
+    q.levels[i] = level
+    return entropy_of(level, dot(x, zero, mu, zero, T * width), dot(edges, zero, pairs, zero, size))
+
+
+@helper(**KERNEL)
+def entropy_of(level, inner, outer):
+    """log Z − ⟨θ, μ⟩ less what rounding may have added to it: an entropy never above the true one; or nan."""
+    entropy = level - inner - outer - 4e-15 * (1.0 + abs(level) + abs(inner) + abs(outer))
+    return 0.0 if entropy < 0.0 else entropy
+
+
+@helper(**KERNEL)
+def edge_marginals(d, i, q, scratch):
+    """Where μ of the edges of a sentence is, or will be: (at, array)."""
+    if q.edge_mu.size > 0:
+        return i * np.uint64(q.table.size), q.edge_mu
+    return np.uint64(0), scratch.before
 
 
 @helper(**KERNEL)
 def take_edges(d, i, edge_delta, q):
     """v −= c δ of transitions, and the table anew; q.edge_v, q.table written."""
-    for j in range(d.edge_keep.size):
-        q.edge_v[j] -= d.rates[i] * edge_delta[j] * d.edge_keep[j]
-        q.table[j] = soft(q.edge_v[j], d.threshold)
+    z = zeros(8)
+    step, high, low = spread(-d.rates[i], z), spread(d.threshold, z), spread(-d.threshold, z)
+    for j in range(np.uint64(0), np.uint64(d.edge_keep.size), LANES):
+        v = load(q.edge_v, j, z) + step * load(edge_delta, j, z) * load(d.edge_keep, j, z)
+        store(q.edge_v, j, v)
+        store(q.table, j, v - smaller(larger(v, low), high))
 
 
 @helper(**KERNEL)
@@ -120,67 +161,56 @@ def difference(d, i, q, delta):
 @helper(**KERNEL)
 def residual(d, i, q, delta):
     """The same; of the likeliest label minus the sum of the others, which keeps digits."""
-    difference(d, i, q, delta)
-    first, K, width = d.starts[i], d.labels.count, d.labels.width
-    for t in range(d.starts[i + ONE] - first):
-        at, begin, best, others = t * width, (first + t) * width, np.uint64(0), 0.0
-        for k in range(K):
-            best = k if q.mu[begin + k] > q.mu[begin + best] else best
-            others += delta[at + k]
-        delta[at + best] -= others
+    for t in range(d.starts[i + ONE] - d.starts[i]):
+        _token_residual(d, q, d.starts[i] + t, delta, t * d.labels.width)
 
 
 @helper(**KERNEL)
-def edge_residual(d, i, q, delta):
-    """The same of transitions, (K, width); written."""
-    first, size = d.starts[i], np.uint64(d.edge_keep.size)
-    for j in range(size):
-        delta[j] = q.edge_mu[i * size + j]
+def _token_residual(d, q, token, delta, at):
+    """Of one token; delta[at:at + width] written."""
+    width, best, others = d.labels.width, np.uint64(0), 0.0
+    begin = token * width
+    for k in range(width):
+        delta[at + k] = q.mu[begin + k]
+        best = k if q.mu[begin + k] > q.mu[begin + best] else best
+    delta[at + d.y[token]] -= 1.0
+    for k in range(width):
+        others += delta[at + k] if k != best else 0.0
+    delta[at + best] = -others
+
+
+@helper(**KERNEL)
+def edge_residual(d, i, pairs, at, delta):
+    """The same of transitions, (K, width), whose μ is pairs[at:]; written."""
+    first = d.starts[i]
+    for j in range(np.uint64(d.edge_keep.size)):
+        delta[j] = pairs[at + j]
     for t in range(first + ONE, d.starts[i + ONE]):
         delta[d.y[t - ONE] * d.labels.width + d.y[t]] -= 1.0
 
 
 @helper(**KERNEL)
-def gather(d, i, delta, change):
-    """change (rows of the sentence, width) = A_iᵀ δ where there are weights; written. Returns ‖change‖²."""
-    z, width, at = zeros(8), d.labels.width, np.uint64(0)
-    squares, blocks = z, d.labels.width // LANES
+def pull(d, i, c, delta, v):
+    """v −= c A_iᵀ δ where there are weights; v written. Returns ‖A_iᵀδ‖² of them."""
+    z, step = zeros(8), spread(-c, zeros(8))
+    squares = z
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
-        row, begin, end = np.uint64(d.uses.rows[u]), d.uses.ends[u], d.uses.ends[u + ONE]
-        for k in range(np.uint64(0), width, LANES):
+        begin, end, tile = d.uses.ends[u], d.uses.ends[u + ONE], np.uint64(d.uses.tiles[u])
+        for k in range(np.uint64(0), d.tile, LANES):
             sums = z
             if d.uses.values.size == 0:
-                sums = load(delta, np.uint64(d.uses.tokens[begin]) * width + k, z)
+                sums = load(delta, np.uint64(d.uses.strips[begin]) * d.tile + k, z)
                 for e in range(begin + ONE, end):
-                    sums = sums + load(delta, np.uint64(d.uses.tokens[e]) * width + k, z)
+                    sums = sums + load(delta, np.uint64(d.uses.strips[e]) * d.tile + k, z)
             else:
                 for e in range(begin, end):
                     x = spread(d.uses.values[e], z)
-                    sums = sums + x * load(delta, np.uint64(d.uses.tokens[e]) * width + k, z)
+                    sums = sums + x * load(delta, np.uint64(d.uses.strips[e]) * d.tile + k, z)
             if d.masked:
-                sums = kept(d.keep, row * blocks + k // LANES, sums)
-            store(change, at, sums)
-            at += LANES
+                sums = kept(d.keep, tile, sums)
+            store(v, tile * d.tile + k, load(v, tile * d.tile + k, z) + step * sums)
             squares = squares + sums * sums
     return total(squares)
-
-
-@helper(**KERNEL)
-def squared_pull(d, i, delta, edge_delta, change):
-    """‖A_iᵀδ‖²; change as `gather` leaves it."""
-    return gather(d, i, delta, change) + of_single(d, i, delta) + edge_square(d, edge_delta)
-
-
-@helper(**KERNEL)
-def take(d, i, c, change, v):
-    """v −= c · change, which `gather` left; v written."""
-    z, width, at = zeros(8), d.labels.width, np.uint64(0)
-    step = spread(-c, z)
-    for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
-        row = np.uint64(d.uses.rows[u]) * width
-        for k in range(row, row + width, LANES):
-            store(v, k, load(v, k, z) + step * load(change, at, z))
-            at += LANES
 
 
 @helper(**KERNEL)
@@ -219,20 +249,24 @@ def scores(d, i, q, delta, s):
 def _plain_scores(d, i, q, delta, s):
     """Where w = v."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
+    strips = width // d.tile
     for t in range(d.starts[i + ONE] - first):
         token, at = first + t, t * width
-        begin, end, own = d.indptr[token], d.indptr[token + ONE], -d.rates[i] * d.single[token]
-        even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
+        own = -d.rates[i] * d.single[token]
         of_all = spread(own if not d.masked else 0.0, z)
-        for k in range(np.uint64(0), width, LANES):
-            p, q_ = of_all * load(delta, at + k, z), z
-            for e in range(begin, even, np.uint64(2)):
-                p = p + load(q.v, np.uint64(d.rows[e]) * width + k, z)
-                q_ = q_ + load(q.v, np.uint64(d.rows[e + ONE]) * width + k, z)
-            for e in range(even, end):
-                x = spread(1.0 if d.values.size == 0 else d.values[e], z)
-                p = p + x * load(q.v, np.uint64(d.rows[e]) * width + k, z)
-            store(s, at + k, p + q_)
+        for b in range(strips):
+            begin, end = d.indptr[token * strips + b], d.indptr[token * strips + b + ONE]
+            even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
+            for k in range(np.uint64(0), d.tile, LANES):
+                to = at + b * d.tile + k
+                p, q_ = of_all * load(delta, to, z), z
+                for e in range(begin, even, np.uint64(2)):
+                    p = p + load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
+                    q_ = q_ + load(q.v, np.uint64(d.tiles[e + ONE]) * d.tile + k, z)
+                for e in range(even, end):
+                    x = spread(1.0 if d.values.size == 0 else d.values[e], z)
+                    p = p + x * load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
+                store(s, to, p + q_)
         if d.masked:
             s[at + d.y[token]] += own * delta[at + d.y[token]] + d.single[token] * q.own[token]
 
@@ -241,18 +275,22 @@ def _plain_scores(d, i, q, delta, s):
 def _soft_scores(d, i, q, delta, s):
     """Where w = soft(v, threshold)."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
+    strips = width // d.tile
     high, low, rate = spread(d.threshold, z), spread(-d.threshold, z), spread(-d.rates[i], z)
     for t in range(d.starts[i + ONE] - first):
         token, at = first + t, t * width
         count = spread(d.single[token] if not d.masked else 0.0, z)
-        for k in range(np.uint64(0), width, LANES):
-            own = rate * load(delta, at + k, z)
-            p = count * (own - smaller(larger(own, low), high))
-            for e in range(d.indptr[token], d.indptr[token + ONE]):
-                v = load(q.v, np.uint64(d.rows[e]) * width + k, z)
-                x = spread(1.0 if d.values.size == 0 else d.values[e], z)
-                p = p + x * (v - smaller(larger(v, low), high))
-            store(s, at + k, p)
+        for b in range(strips):
+            strip = token * strips + b
+            for k in range(np.uint64(0), d.tile, LANES):
+                to = at + b * d.tile + k
+                own = rate * load(delta, to, z)
+                p = count * (own - smaller(larger(own, low), high))
+                for e in range(d.indptr[strip], d.indptr[strip + ONE]):
+                    v = load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
+                    x = spread(1.0 if d.values.size == 0 else d.values[e], z)
+                    p = p + x * (v - smaller(larger(v, low), high))
+                store(s, to, p)
         if d.masked:
             y = at + d.y[token]
             s[y] += d.single[token] * soft(q.own[token] - d.rates[i] * delta[y], d.threshold)
