@@ -137,7 +137,7 @@ class Flows:
         K, width = int(d.labels.count), int(d.labels.width)
         w = np.zeros(problem.dim)
         table = w[: problem.examples.rows.n_columns * K].reshape(-1, K)
-        table[origin.columns] = q.v.reshape(-1, width)[origin.rows, :K]
+        table[origin.columns] = q.v.reshape(-1, width)[origin.tiles, :K]
         rest = -q.mu.reshape(-1, width)[origin.tokens, :K]  # of attributes that have a token of their own
         rest[np.arange(rest.shape[0]), d.y[origin.tokens]] += 1.0
         owner = np.searchsorted(d.starts, origin.tokens, side="right") - 1
@@ -223,7 +223,7 @@ def _weigh(d, flow, q):
                 if delta != 0.0:
                     for e in range(d.indptr[t], d.indptr[t + ONE]):
                         x = 1.0 if d.values.size == 0 else d.values[e]
-                        q.v[np.uint64(d.rows[e]) * width + k] += d.rates[i] * delta * x
+                        q.v[np.uint64(d.tiles[e]) * width + k] += d.rates[i] * delta * x
 
 
 @njit(**KERNEL)
@@ -334,10 +334,10 @@ def _fill_gram(d, square, gram):
             square[t * T + t] = d.single[first + t]
         for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
             for e in range(d.uses.ends[u], d.uses.ends[u + ONE]):
-                x, row = 1.0 if d.values.size == 0 else d.uses.values[e], np.uint64(d.uses.tokens[e]) * T
+                x, row = 1.0 if d.values.size == 0 else d.uses.values[e], np.uint64(d.uses.strips[e]) * T
                 for f in range(d.uses.ends[u], d.uses.ends[u + ONE]):
                     z = 1.0 if d.values.size == 0 else d.uses.values[f]
-                    square[row + np.uint64(d.uses.tokens[f])] += x * z
+                    square[row + np.uint64(d.uses.strips[f])] += x * z
         for t in range(T):
             for u in range(T):
                 if square[t * T + u] != 0.0:

@@ -78,11 +78,11 @@ def score(d, q, i, low, high, s):
         for k in range(ZERO, width, LANES):
             p, more = price + own * load(q.mu, token * width + k, z), z
             for e in range(begin, even, np.uint64(2)):
-                p = p + load(q.v, np.uint64(d.rows[e]) * width + k, z)
-                more = more + load(q.v, np.uint64(d.rows[e + ONE]) * width + k, z)
+                p = p + load(q.v, np.uint64(d.tiles[e]) * width + k, z)
+                more = more + load(q.v, np.uint64(d.tiles[e + ONE]) * width + k, z)
             for e in range(even, end):
                 x = spread(1.0 if d.values.size == 0 else d.values[e], z)
-                p = p + x * load(q.v, np.uint64(d.rows[e]) * width + k, z)
+                p = p + x * load(q.v, np.uint64(d.tiles[e]) * width + k, z)
             store(s, at + k, p + more)
         s[at + d.y[token]] += c * d.single[token] - q.cost[token]
 
@@ -301,7 +301,7 @@ def write_weights(d, q, i, low, high, moved):
                 q.mu[token * width + k] += delta
                 for e in range(d.indptr[token], d.indptr[token + ONE]):
                     x = 1.0 if d.values.size == 0 else d.values[e]
-                    q.v[np.uint64(d.rows[e]) * width + k] -= c * delta * x
+                    q.v[np.uint64(d.tiles[e]) * width + k] -= c * delta * x
 
 
 @helper(**KERNEL)
@@ -337,7 +337,7 @@ def fetch(d, flow, q, i, ask):
         if ask or flow.used[token] > ONE:
             for e in range(d.indptr[token], d.indptr[token + ONE]):
                 for k in range(ZERO, d.labels.width, LANES):
-                    prefetch(q.v, np.uint64(d.rows[e]) * d.labels.width + k)
+                    prefetch(q.v, np.uint64(d.tiles[e]) * d.labels.width + k)
 
 
 @njit(**KERNEL)
