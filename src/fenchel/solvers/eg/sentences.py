@@ -1,9 +1,10 @@
 """The examples of a chain problem, arranged so that a visit of a sentence is cheap: `chain.py` says why.
 
-Labels stand in the order of their frequency. The scores of a token are a row of `width` numbers, cut into
-strips of `tile` labels: all of them, or LANES where some weights are not there. The weights that an attribute
-has for the labels of a strip are a tile; where it has none of them there is no tile. Most attributes were
-seen with few labels, which are frequent ones: CoNLL-2000 has 127,000 tiles of 8 weights in place of 352,000.
+The scores of a token are a row of `width` numbers, cut into strips of `tile` labels. The weights that an
+attribute has for the labels of a strip are a tile. Where all weights are there, a tile is a row of w. With a
+mask it is LANES of them, and where an attribute has none of these there is no tile; labels then stand in the
+order of their frequency, since most attributes were seen with few labels, which are frequent ones: CoNLL-2000
+has 127,000 tiles of 8 weights in place of 352,000.
 """
 
 from typing import NamedTuple
@@ -92,7 +93,9 @@ def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
     examples, structure = problem.examples, problem.structure
     rows = as_rows(examples.rows.matrix) if isinstance(examples.rows, Table) else examples.rows
     N, K, binary = examples.y.size, structure.labels, bool((rows.data == 1.0).all())
-    order = np.argsort(-np.bincount(examples.y, minlength=K), kind="stable")
+    order = np.arange(K)
+    if structure.mask is not None:
+        order = np.argsort(-np.bincount(examples.y, minlength=K), kind="stable")
     labels = Labels.of(K, None if structure.banned is None else structure.banned[np.ix_(order, order)])
     mask, edge_keep = _masks(structure, rows.n_columns, labels, order)
     counts = np.bincount(rows.indices, minlength=rows.n_columns)
