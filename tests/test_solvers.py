@@ -39,6 +39,8 @@ UNREGULARISED = (
     "newton",
     "lbfgs",
     "tron",
+    "sag",
+    "sag-nus",
 )
 DUAL = ("cd-dual", "sdca", "eg", "eg-batch")
 

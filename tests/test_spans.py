@@ -1,5 +1,7 @@
 """Spans of labels by conlleval's rules, and their scores."""
 
+from itertools import product
+
 import pytest
 
 from fenchel.spans import format_scores, span_scores, spans
@@ -72,3 +74,65 @@ def test_sequences_must_match():
         span_scores([["O"], ["O", "O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="no labels to score"):
         span_scores([], [])
+    with pytest.warns(UserWarning, match="no labels to score: all scores are 0"):
+        assert span_scores([[]], [[]])[:4] == (0.0, 0.0, 0.0, 0.0)
+
+
+# What each scheme of seqeval's strict mode asks of (letter before, letter, whether the type is the same).
+STARTS = {
+    "IOB2": lambda before, letter, same: letter == "B",
+    "IOE2": lambda before, letter, same: letter in "IE" and (before in "OE" or not same),
+    "IOBES": lambda before, letter, same: letter in "BS",
+}
+GOES_ON = {
+    "IOB2": lambda before, letter, same: same and before + letter in ("BI", "II"),
+    "IOE2": lambda before, letter, same: same and before + letter in ("II", "IE"),
+    "IOBES": lambda before, letter, same: same and before + letter in ("BI", "BE", "II", "IE"),
+}
+ENDS = {"IOB2": "BI", "IOE2": "E", "IOBES": "ES"}
+
+
+def strict(labels, scheme):
+    """Begin where a span may begin, go on while it may, and keep it if it ends as it must."""
+    parts = [(label[0], label[2:]) for label in labels]
+    found, t = [], 0
+    while t < len(parts):
+        letter, kind = parts[t]
+        before, other = parts[t - 1] if t else ("O", "")
+        stop = t + 1
+        if STARTS[scheme](before, letter, kind == other):
+            while stop < len(parts) and GOES_ON[scheme](
+                parts[stop - 1][0], parts[stop][0], parts[stop - 1][1] == parts[stop][1]
+            ):
+                stop += 1
+            if parts[stop - 1][0] in ENDS[scheme]:
+                found.append((kind, t, stop))
+        t = stop
+    return found
+
+
+@pytest.mark.parametrize("scheme, letters", [("IOB2", "BI"), ("IOE2", "IE"), ("IOBES", "BIES")])
+def test_strict_spans_follow_their_scheme(scheme, letters):
+    choices = ["O", *(f"{letter}-{kind}" for letter in letters for kind in "XY")]
+    for labels in product(choices, repeat=4):
+        assert spans(labels, scheme) == strict(labels, scheme), labels
+    assert spans(["I-X", "O"], "IOB2") == [] and spans(["I-X", "O"]) == [("X", 0, 1)]
+    scores = span_scores([["B-X", "I-X"]], [["I-X", "I-X"]], "IOB2")
+    assert (scores.n_true, scores.n_predicted) == (1, 0)
+
+
+def test_labels_of_another_style_are_named():
+    with pytest.raises(ValueError, match="the label 'PER-B' has its letter behind the type; write B-PER"):
+        span_scores([["O", "PER-B"]], [["O", "O"]])
+    with pytest.raises(ValueError, match="the label 'E-X' is none of IOB2; give another scheme"):
+        spans(["B-X", "E-X"], "IOB2")
+    with pytest.raises(ValueError, match="unknown scheme 'IOB'; there are IOB2"):
+        spans(["B-X"], "IOB")
+
+
+def test_means_over_types():
+    truth = [["B-NP", "B-NP", "B-NP", "B-VP"]]
+    scores = span_scores(truth, [["B-NP", "O", "O", "B-VP"]])
+    assert scores.macro == pytest.approx(((1 + 1) / 2, (1 / 3 + 1) / 2, (0.5 + 1) / 2))
+    assert scores.weighted == pytest.approx((1, 0.5, (3 * 0.5 + 1) / 4))
+    assert span_scores([["O"]], [["O"]]).macro == (0.0, 0.0, 0.0)

@@ -1,12 +1,14 @@
 """Spans that labels such as B-NP I-NP O stand for, and scores of them: the measure of CoNLL tasks.
 
 A label is a letter and a type: B begins a span, I goes on, E (or L) ends it, S (or U) is a span of one token,
-O is outside.  What starts and ends a span is decided as conlleval does, whatever the scheme: an I after O, or
-of another type than the label before, begins one too.
+O is outside.  What starts and ends a span is decided as conlleval does: an I after O, or of another type than
+the label before, begins one too.  With a scheme, IOB2, IOE2 or IOBES, only what follows its rules is a span,
+as in seqeval's strict mode.
 """
 
+import warnings
 from collections import defaultdict
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,22 @@ from fenchel._cache import helper, njit
 _OUTSIDE, _BEGIN, _INSIDE, _END, _SINGLE, _OTHER = range(6)
 _LETTERS = {"O": _OUTSIDE, ".": _OUTSIDE, "B": _BEGIN, "I": _INSIDE}
 _LETTERS |= {"E": _END, "L": _END, "S": _SINGLE, "U": _SINGLE}
+
+
+# Of each scheme the letters that it has, those that begin a span, and those that end one.
+_SCHEMES = {
+    "IOB2": ({_OUTSIDE, _BEGIN, _INSIDE}, {_BEGIN}, {_BEGIN, _INSIDE}),
+    "IOE2": ({_OUTSIDE, _INSIDE, _END}, {_INSIDE, _END}, {_END}),
+    "IOBES": ({_OUTSIDE, _BEGIN, _INSIDE, _END, _SINGLE}, {_BEGIN, _SINGLE}, {_END, _SINGLE}),
+}
+
+
+class Averages(NamedTuple):
+    """Means over the types of spans."""
+
+    precision: float
+    recall: float
+    f1: float
 
 
 class TypeScores(NamedTuple):
@@ -42,33 +60,54 @@ class SpanScores(NamedTuple):
     n_tokens: int
     types: dict
 
+    @property
+    def macro(self) -> Averages:
+        """All types count alike."""
+        return self._averages([1] * len(self.types))
+
+    @property
+    def weighted(self) -> Averages:
+        """A type counts by its number of true spans."""
+        return self._averages([row.n_true for row in self.types.values()])
+
+    def _averages(self, weights):
+        total = sum(weights)
+        if total == 0:
+            return Averages(0.0, 0.0, 0.0)
+        rows = [row[:3] for row in self.types.values()]
+        return Averages(*(float(np.dot(weights, column)) / total for column in zip(*rows, strict=True)))
+
     def __str__(self):
         return format_scores(self)
 
 
-def spans(labels) -> list:
-    """(type, start, stop) of each span of a sequence of labels, which covers the tokens start:stop."""
+def spans(labels, scheme: str | None = None) -> list:
+    """(type, start, stop) of each span of a sequence of labels, which covers the tokens start:stop.
+
+    scheme: None for conlleval's rules, or "IOB2", "IOE2", "IOBES": then only what follows them is a span.
+    """
     codes, letters, types, names = _encode([labels])
-    found = np.empty((codes.size, 3), np.int64)
-    n = _find_spans(codes, np.array([0, codes.size]), letters, types, found)
-    return [(names[kind], start, stop) for kind, start, stop in found[:n].tolist()]
+    found = _found(codes, np.array([0, codes.size]), letters, types, _rules(scheme, letters, labels, codes))
+    return [(names[kind], start, stop) for kind, start, stop in found.tolist()]
 
 
-def span_scores(truth, predicted) -> SpanScores:
+def span_scores(truth, predicted, scheme: str | None = None) -> SpanScores:
     """How well the spans of predicted label sequences match the true ones; both are lists of lists of labels.
 
     A span is right if type, start and stop are.  precision = right / predicted, recall = right / true, f1 is
-    their harmonic mean; 0 where the denominator is.
+    their harmonic mean; 0 where the denominator is.  scheme: as in `spans`.
     """
     truth, predicted = list(truth), list(predicted)
     starts = _common_starts(truth, predicted)
     codes, letters, types, names = _encode([*truth, *predicted])
     n = int(starts[-1])
-    if n == 0:
+    if not truth:
         raise ValueError("no labels to score")
-    true, guessed = np.empty((n, 3), np.int64), np.empty((n, 3), np.int64)
-    true = true[: _find_spans(codes[:n], starts, letters, types, true)]
-    guessed = guessed[: _find_spans(codes[n:], starts, letters, types, guessed)]
+    if n == 0:
+        warnings.warn("there are no labels to score: all scores are 0", stacklevel=2)
+        return SpanScores(0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, {})
+    rules = _rules(scheme, letters, chain.from_iterable([*truth, *predicted]), codes)
+    true, guessed = (_found(part, starts, letters, types, rules) for part in (codes[:n], codes[n:]))
     right = np.zeros(len(names), np.int64)
     _count_right(true, guessed, right)
     counts = (
@@ -127,9 +166,53 @@ def _encode(sequences):
     kinds, letters = defaultdict(count().__next__), []
     for label in ids:
         letter, _, kind = str(label).partition("-")
+        if kind in _LETTERS and letter not in _LETTERS:
+            raise ValueError(f"the label {label!r} has its letter behind the type; write {kind}-{letter}")
         letters.append((_LETTERS.get(letter, _OTHER if kind else _OUTSIDE), kinds[kind]))
     table = np.array(letters, np.int64).reshape(-1, 2)
     return codes, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]), list(kinds)
+
+
+def _rules(scheme, letters, labels, codes):
+    """The letters that begin and that end a span, None for conlleval's rules; a label of none is an error."""
+    if scheme is None:
+        return None
+    if scheme not in _SCHEMES:
+        raise ValueError(f"unknown scheme {scheme!r}; there are {', '.join(_SCHEMES)}, or None")
+    allowed, first, last = _SCHEMES[scheme]
+    wrong = ~np.isin(letters, list(allowed))
+    if wrong.any():
+        at = int(np.flatnonzero(wrong[codes])[0])
+        label = next(label for k, label in enumerate(labels) if k == at)
+        raise ValueError(f"the label {label!r} is none of {scheme}; give another scheme, or None")
+    return first, last
+
+
+def _found(codes, starts, letters, types, rules):
+    """(n, 3) type, start and stop of each span."""
+    if rules is None:
+        found = np.empty((codes.size, 3), np.int64)
+        return found[: _find_spans(codes, starts, letters, types, found)]
+    rows = []
+    for begin, end in pairwise(starts.tolist()):
+        here = codes[begin:end]
+        rows += _strict_spans(letters[here].tolist(), types[here].tolist(), begin, *rules)
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _strict_spans(letters, types, begin, first, last):
+    """Spans whose letters are one to begin with and one to end with, and between them go on in one type."""
+    found, start = [], None
+    for t, (letter, kind) in enumerate([*zip(letters, types, strict=True), (_OUTSIDE, -1)]):
+        before = letters[t - 1] if t > 0 else _OUTSIDE
+        goes_on = t > 0 and kind == types[t - 1] and before in (_BEGIN, _INSIDE) and letter in (_INSIDE, _END)
+        if start is not None and not goes_on:
+            if before in last:
+                found.append((types[t - 1], begin + start, begin + t))
+            start = None
+        if start is None and letter in first:
+            start = t
+    return found
 
 
 @helper(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from enum import Enum
 from html import escape
 from math import inf, isfinite, isnan, nan, sqrt
@@ -133,6 +133,14 @@ class Certificate:
     def unknown(cls) -> "Certificate":
         """Of a model whose weights come from elsewhere."""
         return cls(nan, nan, nan, nan, 0.0, 0.0, Status.GIVEN, missing=NOT_OURS)
+
+    def moved_to(self, primal: float) -> "Certificate":
+        """The certificate of weights next to these, whose objective this is: the bound holds for all.
+
+        What the objectives differ by is known to a few units in their last place.
+        """
+        gap = self.gap + max(primal - self.primal, 0.0) + 1e-15 * abs(primal)
+        return replace(self, primal=primal, gap=gap, gradient_norm=nan)
 
     def to_dict(self) -> dict:
         """Plain values for a model file; an unknown number is None, as JSON has no nan."""

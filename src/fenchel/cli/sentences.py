@@ -15,6 +15,7 @@ FORMATS = ("columns", "crfsuite")
 PRESET_FOR = {2: "pos", 3: "chunk", 4: "ner"}  # number of columns, the label's included: template
 HEAD = 1 << 16  # bytes at which a format is recognised
 _SPAN = re.compile(r"[BIESLU]-.+|O|\.")
+_NAMES = {"PER", "PERS", "PERSON", "LOC", "ORG", "GPE"}  # types of spans that are names
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,15 @@ def iterate_lines(path):
 def are_spans(labels) -> bool:
     """Whether the labels are of the kind B-NP, I-NP, O."""
     return all(_SPAN.fullmatch(label) for label in labels) and any("-" in label for label in labels)
+
+
+def preset_for(corpus: Corpus) -> str | None:
+    """The template that goes with the columns, and with labels of names where it can be had."""
+    if corpus.columns == 3 and are_spans(corpus.labels):
+        types = {label.partition("-")[2].upper() for label in corpus.labels}
+        if types & _NAMES:
+            return "ner"
+    return PRESET_FOR.get(corpus.columns)
 
 
 def refuse_banned(corpus: Corpus, pairs) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.compat.attributes import count_pairs, in_order_of_appearance, read_chain, without_zeros
 from fenchel.estimators.base import describe_gap, print_last_row
 from fenchel.estimators.chain import ChainCRF
+from fenchel.estimators.inputs import TakesSequences
 from fenchel.estimators.sequence_labels import label_lists, require_sequences
 from fenchel.estimators.settings import EXPECTED, check_settings
 from fenchel.features.naming import CRFSUITE
@@ -38,7 +39,7 @@ REMEDY = {Status.MAX_PASSES: "raise max_iterations or tol", Status.INTERRUPTED: 
 WITHOUT_SOLVER = ("pa", "arow")
 
 
-class CRF(BaseEstimator):
+class CRF(TakesSequences, BaseEstimator):
     """Linear-chain conditional random field, with the arguments of sklearn_crfsuite.CRF.
 
     Minimises Σ_i loss_i + c1 ‖w‖₁ + c2 ‖w‖².

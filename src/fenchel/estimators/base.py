@@ -56,7 +56,12 @@ class Trained(BaseEstimator):
         """
         problem = self.problem(data)
         result = self._solve(problem, self._start(problem, data), check_every, validate)
-        return self.set_weights(data, result.w, result.b)
+        self.set_weights(data, result.w, result.b)
+        self._certify_rounded(problem, data)
+        return self
+
+    def _certify_rounded(self, problem, data) -> None:
+        """Make the certificate that of the weights as they are kept, where those are not the solver's own."""
 
     def set_result(self, data, result: Result):
         """Make this the model that `solve` found for `problem(data)`, with its certificate and trace."""
@@ -133,7 +138,7 @@ class Trained(BaseEstimator):
     def to_file(self) -> tuple[dict, dict, dict]:
         """Settings, facts and arrays of the fitted model, for `from_file`."""
         arrays, facts = self._to_file()
-        facts |= {"certificate": self.certificate_.to_dict(), "n_iter": int(self.n_iter_)}
+        facts |= {"certificate": self.certificate_.to_dict(), "n_iter": int(np.max(self.n_iter_))}
         if self.read_as:
             facts["read_as"] = dict(self.read_as)
         return settings_to_json(self.get_params(deep=False)), facts, arrays

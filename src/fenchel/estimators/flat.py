@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_liblinear
-from fenchel.estimators.inputs import is_list
+from fenchel.estimators.inputs import refuse_missing, two_whole_numbers
 from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
@@ -100,7 +100,7 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
                 self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
             )
         except ValueError:
-            _refuse_missing(y)
+            refuse_missing(y)
             raise
 
     def problem(self, data: LabelledRows):
@@ -134,7 +134,7 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         if ends is not None:
             return ends, (y == ends[1]).astype(np.float64)
         if y.dtype == object:
-            _refuse_missing(y)
+            refuse_missing(y)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size == 1:
@@ -159,13 +159,24 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             return None
         if not np.array_equal(self.classes_, data.classes):
             return None
-        w = self.coef_.T.astype(np.float64)
-        if self._scaled_intercept:
-            w = np.vstack([w, self.intercept_ / self._scaled_intercept])
+        w, b = self._own_weights()
         if w.size != problem.penalised:
             return None
-        b = self.intercept_ if self.classes_.size > 2 else float(self.intercept_[0])
-        return Start(w.ravel(), b if problem.free else 0.0, **self._last_dual(problem))
+        return Start(w, b if problem.free else 0.0, **self._last_dual(problem))
+
+    def _own_weights(self):
+        """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""
+        w, b = self.coef_.T.astype(np.float64), self.intercept_.astype(np.float64)
+        if self._scaled_intercept:
+            w = np.vstack([w, b / self._scaled_intercept])
+        return w.ravel(), b if self.classes_.size > 2 else float(b[0])
+
+    def _certify_rounded(self, problem, data):
+        """Of float32 features the weights are float32 too: the certificate is of these."""
+        if data.X.dtype == np.float32:
+            w, b = self._own_weights()
+            primal, _ = problem.value_at(w, b if problem.free else 0.0)
+            self.certificate_ = self.certificate_.moved_to(float(primal))
 
     @property
     def _scaled_intercept(self):
@@ -185,7 +196,8 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         """Make this the model of weights w and intercept b, as `solve` gives them, for the rows' classes."""
         coef, intercept = self._unscaled(w, b, data.classes.size)
         learnt = {"classes_": data.classes, "n_features_in_": data.X.shape[1]}
-        learnt |= {"coef_": np.ascontiguousarray(coef), "intercept_": intercept}
+        kind = np.float32 if data.X.dtype == np.float32 else np.float64
+        learnt |= {"coef_": np.ascontiguousarray(coef, kind), "intercept_": np.asarray(intercept, kind)}
         vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
         return self
 
@@ -229,7 +241,9 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
         if np.isfinite(self.offset_range).all():
             facts["offset_range"] = list(self.offset_range_)
-        return {"coef": self.coef_, "intercept": self.intercept_}, facts
+        facts["dtype"] = self.coef_.dtype.name
+        weights = {"coef": self.coef_, "intercept": self.intercept_}
+        return {name: array.astype(np.float64) for name, array in weights.items()}, facts
 
     def _from_file(self, arrays, facts):
         self.classes_ = read_classes(facts, least=2)
@@ -239,6 +253,10 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         self.n_features_in_ = read_count(facts, "n_features_in", least=1)
         self.coef_ = read_weights(arrays, "coef", (outputs, self.n_features_in_))
         self.intercept_ = read_weights(arrays, "intercept", (outputs,))
+        if facts.get("dtype") == "float32":
+            if max(np.abs(self.coef_).max(), np.abs(self.intercept_).max()) > np.finfo(np.float32).max:
+                raise ValueError("coef holds values that are no float32")
+            self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
         if "offset_range" in facts:
             low, high = (float(end) for end in facts["offset_range"])
             if not low <= high:
@@ -251,23 +269,6 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             if len(names) != self.n_features_in_:
                 raise ValueError(f"{len(names)} names of {self.n_features_in_} features")
             self.feature_names_in_ = np.array(names, dtype=object)
-
-
-def _refuse_missing(y) -> None:
-    """ValueError that names the first label that is None or NaN, among labels of any kind."""
-    for number, label in enumerate(y if is_list(y) else ()):
-        if label is None or (isinstance(label, float) and label != label):
-            raise ValueError(f"y[{number}] is {label}, which is no label; leave such rows out")
-
-
-def two_whole_numbers(y) -> np.ndarray | None:
-    """The two values of a numeric y, if it has just two and they are whole: found without sorting."""
-    if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iuf":
-        return None
-    low, high = y.min(), y.max()
-    if low == high or not (low == np.floor(low) and high == np.floor(high)):
-        return None
-    return np.array([low, high]) if ((y == low) | (y == high)).all() else None
 
 
 class LogisticRegression(LinearClassifier):
@@ -314,8 +315,9 @@ class LogisticRegression(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array (1, d), or (classes, d);  intercept_ : array (1,), or (classes,);  classes_ : array
-    n_iter_ : int, passes used
+    coef_ : array (1, d), or (classes, d);  intercept_ : array (1,), or (classes,);  classes_ : array; float32
+        where X is, and then the certificate is of these rounded weights
+    n_iter_ : array (1,), passes used
     certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
     trace_ : Trace, a row per check
 
@@ -365,6 +367,14 @@ class LogisticRegression(LinearClassifier):
             callbacks=callbacks,
         )
         self.l1_ratio = l1_ratio
+
+    def _remember(self, result, problem=None):
+        super()._remember(result, problem)
+        self.n_iter_ = np.array([self.n_iter_], np.int32)  # as scikit-learn has it
+
+    def _from_file(self, arrays, facts):
+        super()._from_file(arrays, facts)
+        self.n_iter_ = np.array([self.n_iter_], np.int32)
 
     def _constants(self):
         return {"C": self.C, "l1_ratio": self.l1_ratio} if self.l1_ratio else {"C": self.C}

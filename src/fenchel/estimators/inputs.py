@@ -39,3 +39,29 @@ def as_numbers(name: str, values) -> np.ndarray:
     except (TypeError, ValueError):
         found = "holds something else than numbers" if is_list(values) else f"is {describe(values)}"
         raise ValueError(f"{name} {found}, expected a list of numbers") from None
+
+
+def refuse_missing(y) -> None:
+    """ValueError that names the first label that is None or NaN, among labels of any kind."""
+    for number, label in enumerate(y if is_list(y) else ()):
+        if label is None or (isinstance(label, float) and label != label):
+            raise ValueError(f"y[{number}] is {label}, which is no label; leave such rows out")
+
+
+def two_whole_numbers(y) -> np.ndarray | None:
+    """The two values of a numeric y, if it has just two and they are whole: found without sorting."""
+    if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iuf":
+        return None
+    low, high = y.min(), y.max()
+    if low == high or not (low == np.floor(low) and high == np.floor(high)):
+        return None
+    return np.array([low, high]) if ((y == low) | (y == high)).all() else None
+
+
+class TakesSequences:
+    """An estimator whose X is a list of sequences, as scikit-learn's tags have it: no table of numbers."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags

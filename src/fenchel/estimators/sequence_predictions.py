@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel._threads import for_each_share
+from fenchel.estimators.inputs import TakesSequences
 from fenchel.estimators.proving import SLACK, costs_of_changes, radius_of
 from fenchel.estimators.sequence_explanation import SequenceExplanation, explain_sequence
 from fenchel.estimators.sequence_labels import (
@@ -24,7 +25,7 @@ from fenchel.structures.chain import Chain
 from fenchel.structures.decoding import Unlabelled
 
 
-class SequencePredictions:
+class SequencePredictions(TakesSequences):
     """Prediction of ChainCRF, from its classes_, source_ and weights_."""
 
     def encode(self, X):

@@ -12,6 +12,7 @@ from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.beam import Local, make_beam, search_all
 from fenchel.estimators.encoded import as_labels, listed
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
+from fenchel.estimators.inputs import TakesSequences
 from fenchel.estimators.restored import read_array, read_classes, read_weights
 from fenchel.estimators.settings import check_count, check_settings, check_whole
 from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
@@ -34,7 +35,7 @@ class TaggedRows:
     dictionary: np.ndarray
 
 
-class MaxEntTagger(Trained):
+class MaxEntTagger(TakesSequences, Trained):
     """Maximum entropy tagger with beam search, with a proof of how far its training is from the optimum.
 
     p(y_t | x, y_{t−1}, y_{t−2}) ∝ exp(Σ_j w_{j, y_t} f_j),  f_j the attributes of Ratnaparkhi (1996): a

@@ -46,7 +46,7 @@ class SAG:
     sampling: str = "uniform"
     line_search: str = "skip"
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"log", "blocks", "dual", "l2"})
+    needs: ClassVar[frozenset] = frozenset({"log", "blocks", "l2"})
     free_check: ClassVar[bool] = False
 
     def __post_init__(self):
@@ -92,6 +92,8 @@ class SAG:
 
     def _estimate(self, problem, state):
         """gap ≈ ‖g + λw‖²/(2λ): the stored gradients stand for the true one (lepriol2018 6.3)."""
+        if problem.lam == 0.0:
+            return
         w, g = state.v[: problem.penalised], state.memory.g[: problem.penalised]
         gap = float(np.sum((g + problem.lam * w) ** 2)) / (2.0 * problem.lam)
         value = gap + problem.regularizer.value(w)
@@ -128,7 +130,8 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
         visits += _line_search(blocks, i, skip, non_uniform, s, nu, scratch, memory)
         mean += (memory.lipschitz[i] - before) / n
         largest = max(largest, memory.lipschitz[i]) if non_uniform else memory.lipschitz[i]
-        alpha = min(_step_size(non_uniform, largest, mean, blocks.lam), 0.5 / blocks.lam)
+        alpha = _step_size(non_uniform, largest, mean, blocks.lam)
+        alpha = min(alpha, 0.5 / blocks.lam) if blocks.lam > 0.0 else alpha
         shrink = 1.0 - alpha * blocks.lam
         scale *= shrink
         for j in range(d, v.size):  # free of the penalty

@@ -9,7 +9,7 @@ from fenchel.cli.kinds.base import WORDS, Calls
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
 from fenchel.cli.kinds.transitions import transition_tables
 from fenchel.cli.output import count, source
-from fenchel.cli.sentences import FORMATS, PRESET_FOR, iterate_lines, read, read_beside, refuse_banned
+from fenchel.cli.sentences import FORMATS, iterate_lines, preset_for, read, read_beside, refuse_banned
 
 
 def _pair(_context, _parameter, values):
@@ -53,7 +53,7 @@ class Chain(Tagging):
         click.option(
             "--template",
             default=None,
-            show_default="pos for 2 columns, chunk for 3, ner for 4",
+            show_default="pos for 2 columns, chunk for 3 (ner if labels are names: PER, LOC, ...), ner for 4",
             metavar="NAME|FILE",
             help="How columns become attributes: a preset (chunk, ner, pos), or a template of CRF++ or "
             "Wapiti.",
@@ -97,9 +97,9 @@ class Chain(Tagging):
         return read_beside(path, examples)
 
     def encode(self, model, examples):
-        """By the template that goes with the number of columns, unless there is one."""
+        """By the template that goes with the columns and the labels, unless there is one."""
         if examples.columns and not model.template:
-            model.template = PRESET_FOR.get(examples.columns)
+            model.template = preset_for(examples)
             if not model.template:
                 columns = f"{examples.columns} columns"
                 raise Failure(f"{examples.name}: there is no default for {columns}; give --template")
