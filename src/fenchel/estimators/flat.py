@@ -164,20 +164,6 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             return None
         return Start(w, b if problem.free else 0.0, **self._last_dual(problem))
 
-    def _own_weights(self):
-        """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""
-        w, b = self.coef_.T.astype(np.float64), self.intercept_.astype(np.float64)
-        if self._scaled_intercept:
-            w = np.vstack([w, b / self._scaled_intercept])
-        return w.ravel(), b if self.classes_.size > 2 else float(b[0])
-
-    def _certify_rounded(self, problem, data):
-        """Of float32 features the weights are float32 too: the certificate is of these."""
-        if data.X.dtype == np.float32:
-            w, b = self._own_weights()
-            primal, _ = problem.value_at(w, b if problem.free else 0.0)
-            self.certificate_ = self.certificate_.moved_to(float(primal))
-
     @property
     def _scaled_intercept(self):
         """The value of the constant feature, or None where the intercept is free or absent."""

@@ -79,7 +79,7 @@ def costs_of_changes(layout, radius) -> tuple[np.ndarray, np.ndarray]:
 
 
 class ProvenRows:
-    """The part of a linear classifier that proves predictions of rows."""
+    """The part of a linear classifier that proves predictions of rows, and knows its own rounding."""
 
     def proven(self, X) -> np.ndarray:
         """(n,) bool: whether the label that `predict` gives a row is that of the exact optimum.
@@ -117,3 +117,17 @@ class ProvenRows:
         binary = problem is not None and problem.free and problem.structure.name == "binary"
         if binary and self.certificate_.radius < np.linalg.norm(result.w):
             self.offset_range_ = problem.offset_range(result.w, self.certificate_.radius)
+
+    def _own_weights(self):
+        """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""
+        w, b = self.coef_.T.astype(np.float64), self.intercept_.astype(np.float64)
+        if self._scaled_intercept:
+            w = np.vstack([w, b / self._scaled_intercept])
+        return w.ravel(), b if self.classes_.size > 2 else float(b[0])
+
+    def _certify_rounded(self, problem, data):
+        """Of float32 features the weights are float32 too: the certificate is of these."""
+        if data.X.dtype == np.float32:
+            w, b = self._own_weights()
+            primal, _ = problem.value_at(w, b if problem.free else 0.0)
+            self.certificate_ = self.certificate_.moved_to(float(primal))
