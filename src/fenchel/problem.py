@@ -212,15 +212,15 @@ class Problem(Certified, Curved):
 
     @cached_property
     def value_at_zero(self) -> float:
-        """P(0) at the best offset: no model returned is worse. Takes a pass only where pairs are banned."""
+        """P(0) at the best offset: no model returned is worse. Takes a pass only where costs meet banned pairs."""
         if self.free:
             shares = self.structure.shares(self.examples)
             shares /= shares.sum()
             return float(-shares @ np.log(shares))
         sizes = self.structure.sizes_of_choice(self.examples)
-        if sizes is None:
+        size = sizes[self.loss.hinge] if sizes else None
+        if size is None:
             return self.value_at(np.zeros(self.penalised))[0]
-        size = sizes[self.loss.hinge]
         return float(size if np.ndim(size) == 0 else self.examples.mass @ size)
 
     @property

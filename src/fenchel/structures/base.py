@@ -81,7 +81,7 @@ class Structure:
     def sizes_of_choice(self, examples):
         """The logarithm of how many outputs each example has, and the most that one costs: (n,), or for all.
 
-        None where that takes an oracle to find out.
+        None where that takes an oracle to find out: in the place of both, or of one.
         """
         return None
 

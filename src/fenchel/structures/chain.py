@@ -140,11 +140,21 @@ class Chain(base.Structure):
         return out if found else None
 
     def sizes_of_choice(self, examples):
-        if self.banned is not None:
-            return None
         lengths = np.diff(examples.starts.astype(np.int64))
+        if self.banned is not None:
+            return _logs_of_counts(~self.banned, int(lengths.max()))[lengths - 1], None
         costs = np.add.reduceat(examples.cost, examples.starts[:-1].astype(np.int64))
         return lengths * np.log(self.labels), costs * (self.labels > 1)
+
+
+def _logs_of_counts(follows: np.ndarray, longest: int) -> np.ndarray:
+    """log 1ᵀFᵗ1, t < longest: of how many sequences of t + 1 labels there are where j follows i if F_ij."""
+    counts, scale, logs = np.ones(follows.shape[0]), 0.0, np.empty(longest)
+    for t in range(longest):
+        total = counts.sum()
+        scale, counts = scale + np.log(total), (counts / total) @ follows
+        logs[t] = scale
+    return logs
 
 
 CLOSE = 1e-9  # how far sums may be off
