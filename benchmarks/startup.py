@@ -53,6 +53,7 @@ MODELS = {
     "ChainCRF": "fenchel.ChainCRF().fit(S, T).predict(S)",
     "ChainCRF, observed": "fenchel.ChainCRF(observed=True).fit(S, T).predict(S)",
     "ChainCRF, banned": "fenchel.ChainCRF(banned=[('x', 'x')]).fit(S, T).predict(S)",
+    "ChainCRF, hinge": "fenchel.ChainCRF(loss='hinge').fit(S, T).predict(S)",
     "compat.CRF, c1": "fenchel.compat.CRF(c1=1, c2=1).fit(D, [['x'], ['y']] * 5).predict(D)",
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 import fenchel
 from commands import fails, misused, run, write_classes
+from fenchel.cli import progress
 from fenchel.io.libsvm import read_libsvm
 from fenchel.io.trace import read_trace
 
@@ -209,6 +210,17 @@ def test_the_bar_of_a_terminal_moves_at_every_check(folder, monkeypatch):
     assert run("train", "lr", "train.svm", "-o", "m", "--solver", "cd-dual").exit_code == 0
     assert moves and moves == sorted(moves)
     assert fenchel.load("m").certificate_.converged
+
+
+def test_reading_is_shown_in_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("fenchel.cli.progress.bar_is_shown", lambda quiet: not quiet)
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    with progress.reading("train.svm", quiet=False):
+        pass
+    assert "reading train.svm" in capsys.readouterr().err
+    with progress.reading("train.svm", quiet=True):
+        pass
+    assert not capsys.readouterr().err
 
 
 def test_a_full_disk_is_a_sentence_and_exit_code_1(folder, monkeypatch):

@@ -53,9 +53,11 @@ def test_a_moment_is_not_worth_a_word(monkeypatch):
 
 def test_others_are_told_instead(monkeypatch):
     terminal, heard = look_at(monkeypatch, patience=0.0), []
-    with _compiling.heard_by(lambda compiling, seconds: heard.append(compiling)):
+    with _compiling.heard_by(lambda compiling, seconds, kernels: heard.append((compiling, kernels))):
         compile_one()
-    assert heard[0] and not heard[-1] and terminal.getvalue() == ""
+        compile_one()
+    assert [compiling for compiling, _ in heard] == [True, False, True, False]
+    assert heard[-1][1] == heard[0][1] + 1 and terminal.getvalue() == ""
 
 
 def test_warm_compiles_a_kind_and_says_where():

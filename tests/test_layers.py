@@ -14,7 +14,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "fenchel"
 
 # Each room may import from its own level and from those before it.
 LEVELS = [
-    {"_cache", "_compiling", "_dispatch", "_math", "_lanes", "_sparse", "_sampling", "_memory", "_threads"}
+    {
+        "_cache",
+        "_compiling",
+        "_dispatch",
+        "_inner",
+        "_math",
+        "_lanes",
+        "_sparse",
+        "_sampling",
+        "_memory",
+        "_threads",
+    }
     | {"arrays", "data", "graphs", "constants", "errors", "metrics", "snapshots", "spans", "trace", "trees"},
     {"structures"},
     {"certificates", "design", "curvature", "losses", "offers", "points", "regularizers"},

@@ -61,28 +61,28 @@ class _Herald(event.Listener):
 
     def __init__(self):
         self.listener = tell_once
-        self._depth, self._spent, self._mark = 0, 0.0, 0.0
+        self._depth, self._spent, self._mark, self._kernels = 0, 0.0, 0.0, 0
 
     def on_start(self, event):
         if _is_ours(event):
             self._depth += 1
             if self._depth == 1:
-                self._mark = time.perf_counter()
-            self.listener(True, self._spent + time.perf_counter() - self._mark)
+                self._mark, self._kernels = time.perf_counter(), self._kernels + 1
+            self.listener(True, self._spent + time.perf_counter() - self._mark, self._kernels)
 
     def on_end(self, event):
         if _is_ours(event) and self._depth > 0:
             self._depth -= 1
             if self._depth == 0:
                 self._spent += time.perf_counter() - self._mark
-                self.listener(False, self._spent)
+                self.listener(False, self._spent, self._kernels)
 
 
 def _is_ours(event) -> bool:
     return event.data["dispatcher"].py_func.__module__.startswith("fenchel.")
 
 
-def tell_once(compiling: bool, seconds: float) -> None:
+def tell_once(compiling: bool, seconds: float, kernels: int) -> None:
     """Write a line, once in a process, where somebody may be looking."""
     looked_at = "ipykernel" in sys.modules or getattr(sys.stderr, "isatty", bool)()
     if compiling and seconds >= PATIENCE and looked_at and not _told:
@@ -92,7 +92,11 @@ def tell_once(compiling: bool, seconds: float) -> None:
 
 @contextmanager
 def heard_by(listener):
-    """Within it listener(whether it is compiling, seconds so far) is told instead."""
+    """Within it listener(whether it is compiling, seconds so far, kernels begun) is told instead.
+
+    A kernel is one that Python calls, with those that it calls. How many a run will need nobody knows: that
+    depends on the solver, the structure, and what earlier processes have kept.
+    """
     before, _herald.listener = _herald.listener, listener
     try:
         yield

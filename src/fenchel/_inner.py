@@ -1,8 +1,11 @@
-"""Kernels that only kernels call: kept as LLVM's intermediate code, and compiled as part of their callers.
+"""Kernels that only kernels call: kept as LLVM's intermediate code, and made machine code with their callers.
 
-Numba optimises each function and makes machine code of it, links it into its caller, and does both again there:
-a kernel at the bottom of five calls is compiled five times, four times for nobody. Here it is done once, for the
-kernel that Python calls. Nothing of Numba's is changed for others.
+Numba makes machine code of each function, links it into its caller, and does so again there: for a kernel at
+the bottom of five calls five times, four times for nobody. Here it is done once, for the kernel that Python
+calls. Nothing of Numba's is changed for others.
+
+Optimised each kernel still is by itself: leaving that to its callers took a fifth less to compile, and made
+chains with L-BFGS 25 % faster, but two classes with L-BFGS 25 % slower.
 """
 
 import llvmlite.binding as llvm
@@ -14,7 +17,7 @@ KIND = "fenchel: inner"  # how its files in the cache are told from Numba's own
 
 
 class InnerLibrary(JITCodeLibrary):
-    """The code of one kernel, to be linked into others: never optimised as a module, never executable."""
+    """The code of one kernel, to be linked into others: never executable."""
 
     @classmethod
     def loaded(cls, codegen, name: str, bitcode: bytes):
@@ -27,9 +30,6 @@ class InnerLibrary(JITCodeLibrary):
     def serialize_using_object_code(self):
         self._ensure_finalized()
         return self.name, KIND, self._get_module_for_linking().as_bitcode()
-
-    def _optimize_final_module(self):
-        """The caller's optimisation reaches it."""
 
     def _finalize_final_module(self):
         self._finalize_dynamic_globals()

@@ -212,7 +212,7 @@ class Problem(Certified, Curved):
 
     @cached_property
     def value_at_zero(self) -> float:
-        """P(0) at the best offset: no model returned is worse. Takes a pass only where costs meet banned pairs."""
+        """P(0) at the best offset: no model returned is worse. A pass only for costs with banned pairs."""
         if self.free:
             shares = self.structure.shares(self.examples)
             shares /= shares.sum()

@@ -11,7 +11,7 @@ def gap_bar(tol: float, quiet: bool):
     from fenchel._compiling import heard_by
 
     if not bar_is_shown(quiet):
-        with heard_by(lambda compiling, seconds: None):
+        with heard_by(lambda compiling, seconds, kernels: None):
             yield []
         return
     from rich.console import Console
@@ -22,8 +22,8 @@ def gap_bar(tol: float, quiet: bool):
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task, name = progress.add_task("starting", total=1.0, number=""), "training"
 
-        def tell(compiling, seconds):
-            words = "compiling kernels, once on this machine" if compiling else name
+        def tell(compiling, seconds, kernels):
+            words = f"compiling kernels, once on this machine: {kernels}" if compiling else name
             progress.update(task, description=words)
 
         def move(trace):
@@ -38,6 +38,18 @@ def gap_bar(tol: float, quiet: bool):
 
         with heard_by(tell):
             yield [move]
+
+
+@contextmanager
+def reading(path: str, quiet: bool):
+    """A sign on stderr that a file is being read, where somebody would see it."""
+    if not bar_is_shown(quiet):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(file=sys.stderr).status(f"reading {path}"):
+        yield
 
 
 def bar_is_shown(quiet: bool) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fenchel.cli.kinds import Kind
 from fenchel.cli.output import count, say, source
+from fenchel.cli.progress import reading
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ def read_training(kind: Kind, path: str, settings: dict, quiet: bool) -> Trainin
     """The examples of a file and their estimator; says how many there are."""
     model = kind.estimator(settings)  # first: it refuses options, and imports Numba before the clock runs
     started = time.perf_counter()
-    examples = kind.read(path, settings)
-    data = kind.encode(model, examples)
+    with reading(source(path), quiet):
+        examples = kind.read(path, settings)
+        data = kind.encode(model, examples)
     seconds = time.perf_counter() - started
     say(f"{source(path)}: {kind.sizes(model, examples, data)}, read in {seconds:.2g} s", quiet)
     return Training(kind, model, examples, data)
@@ -66,6 +68,7 @@ def read_held_out(training: Training, path: str | None, settings: dict, quiet: b
     """Examples of another file to score models on; None without a file."""
     if path is None:
         return None
-    held_out = training.kind.read_like(path, training.examples, settings)
+    with reading(source(path), quiet):
+        held_out = training.kind.read_like(path, training.examples, settings)
     say(f"{source(path)}: {count(held_out.n, training.kind.noun)}", quiet)
     return held_out
