@@ -17,6 +17,7 @@ COMMANDS = {
     "evaluate": "fenchel.cli.evaluate:evaluate",
     "race": "fenchel.cli.race:race",
     "path": "fenchel.cli.path:path",
+    "cv": "fenchel.cli.cv:cv",
     "inspect": "fenchel.cli.inspect:inspect",
     "report": "fenchel.cli.report:report",
     "convert": "fenchel.cli.convert:convert",

@@ -53,7 +53,7 @@ def demo(output):
     model = _train(train, folder)
     kind = load_kind("crf")
     _say(f"On lines that it has never seen ({test}):")
-    facts, table = kind.evaluate(model, str(test), {})
+    facts, table = kind.scores(model, kind.labelled(model, str(test), {}))
     print_facts(facts)
     print_table(table)
     _, (transitions, *_rest) = kind.inspect(model, 1)

@@ -23,7 +23,8 @@ def evaluate(model, data, **settings):
     from fenchel.saved import load
 
     fitted = load(model)
-    facts, table = kind_of(fitted).evaluate(fitted, data, reading_for(fitted, settings))
+    kind = kind_of(fitted)
+    facts, table = kind.scores(fitted, kind.labelled(fitted, data, reading_for(fitted, settings)))
     print_facts(facts)
     if table:
         print_table(table)

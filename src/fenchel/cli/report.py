@@ -67,9 +67,9 @@ def _model_sections(fitted, path, test, settings):
     """Scores first, then what the model holds."""
     kind, sections = kind_of(fitted), []
     if test:
-        given = reading_for(fitted, settings)
-        facts, table = kind.evaluate(fitted, test, given)
-        tables = [one for one in (table, kind.confusion(fitted, test, given)) if one is not None]
+        examples = kind.labelled(fitted, test, reading_for(fitted, settings))
+        facts, table = kind.scores(fitted, examples)
+        tables = [one for one in (table, kind.confusion(fitted, examples)) if one is not None]
         sections.append((f"Scores on {os.path.basename(test)}", facts, tables))
     facts, tables = kind.inspect(fitted, TOP)
     sections.append(("The model", facts_of(fitted, path) | facts, tables))

@@ -15,3 +15,16 @@ class Table:
     numbers: set[str] = field(default_factory=set)
     title: str | None = None
     heat: bool = False
+
+
+def mean_table(tables: list[Table], title: str) -> Table:
+    """The means of the numbers of like tables, row by row; a row that some lack is that of the others."""
+    first, cells = tables[0], {}
+    for table in tables:
+        for name, *numbers in table.rows:
+            cells.setdefault(name, []).append([float(number) for number in numbers])
+    rows = [
+        [name, *(f"{sum(column) / len(column):.4g}" for column in zip(*found, strict=True))]
+        for name, found in cells.items()
+    ]
+    return Table(first.columns, rows, first.numbers, title)

@@ -120,10 +120,14 @@ class Kind(ABC):
         """What `fenchel predict` prints, some lines at a time; given: options among `reads`."""
 
     @abstractmethod
-    def evaluate(self, model, path: str, given: dict) -> tuple[dict[str, str], Table | None]:
-        """The facts and the table that `fenchel evaluate` prints."""
+    def labelled(self, model, path: str, given: dict):
+        """The labelled examples of a file, for a fitted model; given: options among `reads`."""
 
-    def confusion(self, model, path: str, given: dict) -> Table | None:
+    @abstractmethod
+    def scores(self, model, examples) -> tuple[dict[str, str], Table | None]:
+        """The facts and the table that `fenchel evaluate` prints of labelled examples."""
+
+    def confusion(self, model, examples) -> Table | None:
         """How often each label was taken for each other one, for `report`; None where there are none."""
         return None
 

@@ -123,22 +123,24 @@ class Linear(Kind):
         shares = model.predict_proba(X).tolist() if probabilities else None
         return label_lines(map(label_text, model.predict(X).tolist()), shares)
 
-    def evaluate(self, model, path, given):
+    def labelled(self, model, path, given):
+        return _read_known(path, model.n_features_in_, model.classes_, **given)
+
+    def scores(self, model, examples):
         """Accuracy, log-loss where there are probabilities, and the scores of each class."""
         from fenchel.metrics import accuracy, log_loss
 
-        rows = _read_known(path, model.n_features_in_, model.classes_, **given)
-        predicted = model.predict(rows.X)
-        facts = {"examples": f"{rows.n}", "accuracy": f"{accuracy(rows.y, predicted):.6g}"}
+        X, y = examples.X, examples.y
+        predicted = model.predict(X)
+        facts = {"examples": f"{examples.n}", "accuracy": f"{accuracy(y, predicted):.6g}"}
         if hasattr(model, "predict_log_proba"):
-            loss = log_loss(rows.y, model.predict_log_proba(rows.X), model.classes_)
+            loss = log_loss(y, model.predict_log_proba(X), model.classes_)
             facts["log-loss"] = f"{loss:.6g} nats an example"
-        facts |= proven_facts(model, rows.X)
-        return facts, class_table(rows.y, predicted, model.classes_)
+        facts |= proven_facts(model, X)
+        return facts, class_table(y, predicted, model.classes_)
 
-    def confusion(self, model, path, given):
-        rows = _read_known(path, model.n_features_in_, model.classes_, **given)
-        return confusion_table(rows.y, model.predict(rows.X))
+    def confusion(self, model, examples):
+        return confusion_table(examples.y, model.predict(examples.X))
 
     def inspect(self, model, top):
         """Classes and sizes, and the features that weigh most."""

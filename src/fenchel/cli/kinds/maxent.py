@@ -76,11 +76,13 @@ class Events(Kind):
             shares = [list(row.values()) for row in shares] if examples.joint else shares.tolist()
         return label_lines(map(_text, model.predict(examples).tolist()), shares)
 
-    def evaluate(self, model, path, given):
+    def labelled(self, model, path, given):
+        return _read_for(model, path, given)
+
+    def scores(self, model, examples):
         """Accuracy, log-loss where there are probabilities, and the scores of each label."""
         import numpy as np
 
-        examples = _read_for(model, path, given)
         facts, weight = {"events": f"{examples.n}"}, examples.weight
         if weight is not None:
             facts["weight"] = f"{weight.sum():.6g}; accuracy and log-loss count an event by its weight"
@@ -92,10 +94,9 @@ class Events(Kind):
             return facts, None
         return facts, class_table(np.array(examples.y), model.predict(examples), model.classes_)
 
-    def confusion(self, model, path, given):
+    def confusion(self, model, examples):
         import numpy as np
 
-        examples = _read_for(model, path, given)
         return None if examples.joint else confusion_table(np.array(examples.y), model.predict(examples))
 
     def inspect(self, model, top):

@@ -121,11 +121,13 @@ class Parser(Kind):
                 lines += _block(one, found, mu)
             yield "\n".join(lines)
 
-    def evaluate(self, model, path, given):
+    def labelled(self, model, path, given):
+        return _read(path, model.read_as.get("tags", "fine"), False)
+
+    def scores(self, model, examples):
         """UAS and LAS, with and without punctuation."""
         from fenchel.metrics import attachment_scores
 
-        examples = _read(path, model.read_as.get("tags", "fine"), False)
         heads = model.predict(examples.X)
         labelled = model.labels_ is not None and examples.labels is not None
         labels = (examples.labels, model.predict_labels(examples.X, heads)) if labelled else (None, None)

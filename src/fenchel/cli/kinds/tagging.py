@@ -61,11 +61,14 @@ class Tagging(Kind):
 
     # ---- evaluate
 
-    def evaluate(self, model, path, given):
+    def labelled(self, model, path, given):
+        return self.read_for(model, path)
+
+    def scores(self, model, corpus):
         """Accuracy, and the scores of each type of span as conlleval gives them, else of each label."""
         import numpy as np
 
-        corpus, predicted = self._tagged(model, path)
+        predicted = _tagged(model, corpus)
         truth, guessed = _flat(corpus.tags), _flat(predicted)
         whole = sum(a == b for a, b in zip(corpus.tags, predicted, strict=True))
         facts = {
@@ -81,14 +84,13 @@ class Tagging(Kind):
             return facts, _span_table(corpus.tags, predicted)
         return facts, class_table(truth, guessed, np.array(sorted({*known, *corpus.labels})))
 
-    def confusion(self, model, path, given):
-        corpus, predicted = self._tagged(model, path)
-        return confusion_table(_flat(corpus.tags), _flat(predicted))
+    def confusion(self, model, corpus):
+        return confusion_table(_flat(corpus.tags), _flat(_tagged(model, corpus)))
 
-    def _tagged(self, model, path):
-        """The labelled sentences, and what the model says of them."""
-        corpus = self.read_for(model, path)
-        return corpus, [list(map(str, labels)) for labels in model.predict(corpus.X)]
+
+def _tagged(model, corpus):
+    """What the model says of the sentences."""
+    return [list(map(str, labels)) for labels in model.predict(corpus.X)]
 
 
 def _flat(sentences):
