@@ -265,7 +265,7 @@ def _read_nodes(d, offsets, mu, nodes, counts):
             begin, best, others = offsets[i] + (t - d.starts[i]) * K, ZERO, 0.0
             for k in range(K):
                 best = k if mu[begin + k] > mu[begin + best] else best
-                nodes[t * width + k] = np.floor(mu[begin + k] / QUANTUM) * QUANTUM
+                nodes[t * width + k] = np.floor(max(mu[begin + k], 0.0) / QUANTUM) * QUANTUM
                 others += nodes[t * width + k]
             nodes[t * width + best] += 1.0 - others
             for k in range(K):
