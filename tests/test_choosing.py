@@ -46,6 +46,12 @@ def test_dense_tokens():
     assert choose(problems.chain(X, y, starts, loss="hinge")) == "cd-outputs"
 
 
+def test_max_margin_trees():
+    heads, starts = np.array([0, 1, 2, 0, 1]), np.array([0, 3, 5])
+    arcs = sp.csr_matrix(np.ones((13, 2)))
+    assert choose(problems.projective(arcs, heads, starts, loss="hinge")) == "cd-outputs"
+
+
 def test_few_examples_and_easy_blocks_go_to_the_dual():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 600)), rng.integers(0, 3, 400)

@@ -147,7 +147,7 @@ def test_solvers_find_one_optimum(loss):
     problem, F, lengths = made(loss)
     tol = 1e-6 if loss == "log" else 1e-3
     values = {}
-    for name in {"log": ("lbfgs", "eg"), "hinge": ("eg", "cutting-plane")}[loss]:
+    for name in {"log": ("lbfgs", "eg"), "hinge": ("eg", "cutting-plane", "cd-outputs")}[loss]:
         result = solve(problem, name, tol=tol, max_passes=20_000)
         assert all(row.primal >= row.dual for row in result.trace.rows), name
         values[name] = objective(problem, result.w, F, lengths, loss)
@@ -165,7 +165,7 @@ def test_which_solvers_are_able():
         for loss in LOSSES
     }
     assert able["log"] == {"lbfgs", "sgd", "sag", "sag-nus", "eg", "eg-gap", "eg-batch"}
-    assert able["hinge"] >= {"eg", "sdca", "sgd", "cutting-plane"}
+    assert able["hinge"] >= {"eg", "sdca", "sgd", "cutting-plane", "cd-outputs"}
     with pytest.raises(ValueError, match=r"'sdca'.*projective.*do not tell the entropy.*eg"):
         solve(made()[0], "sdca")
 
