@@ -22,7 +22,7 @@ STRUCTURES = (Binary, Crossed, Joint, Chain, Junction, Projective)
 
 WITH_LOG = frozenset({"log", "descent", "gradient", "blocks", "l2"})
 WITH_HINGE = frozenset({"hinge", "blocks", "entropy", "l2"})  # the dual is linear: no entropy is asked for
-WITH_L1 = frozenset({"log", "descent", "blocks", "outcomes", "entropy"})  # weights through soft(u, λ₁)/λ
+WITH_L1 = frozenset({"log", "descent", "columns", "blocks", "outcomes", "entropy"})
 
 
 def offered(structure: Structure | type[Structure], loss) -> frozenset:

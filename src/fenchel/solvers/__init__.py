@@ -16,6 +16,7 @@ SOLVERS = {
     "newton": ("newton:Newton", {}),
     "lbfgs": ("lbfgs:LBFGS", {}),
     "tron": ("tron:TRON", {}),
+    "prox-newton": ("proxnewton:ProxNewton", {}),
     "sgd": ("sgd:SGD", {}),
     "sag": ("sag:SAG", {"sampling": "uniform"}),
     "sag-nus": ("sag:SAG", {"sampling": "lipschitz"}),
