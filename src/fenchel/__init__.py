@@ -4,9 +4,10 @@
     model = LogisticRegression(C=1.0).fit(X, y)
     print(model.certificate_)      # converged: objective 0.094542375 is proven within 0.0023 % ...
 
-Estimators, as in scikit-learn: LogisticRegression, LinearSVC (tables of numbers); MaxEnt (events with named
-features); ChainCRF, MaxEntTagger (sequences); GraphCRF (graphs); DependencyParser (trees of words). Each has
-fit, predict, score, save and, once fitted, certificate_ and trace_. load(path) reads what save wrote.
+Estimators, as in scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC (tables of numbers);
+MaxEnt (events with named features); ChainCRF, MaxEntTagger (sequences); GraphCRF (graphs); DependencyParser
+(trees of words). Each has fit, predict, score, save and, once fitted, certificate_ and trace_. load(path) reads
+what save wrote.
 
 The level below: problems (what is minimised), solvers (who minimises it), solve, path, Start.
 The command line: fenchel --help.
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 # name: module that defines it. Imported on first use, so that importing fenchel compiles and loads nothing.
 _PUBLIC = {
     "LogisticRegression": "fenchel.estimators.flat",
+    "LogisticRegressionCV": "fenchel.estimators.crossvalidated",
     "LinearSVC": "fenchel.estimators.flat",
     "MaxEnt": "fenchel.estimators.maxent",
     "MaxEntTagger": "fenchel.estimators.tagger",

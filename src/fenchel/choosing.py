@@ -24,6 +24,7 @@ LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
+EASY = 50.0  # with an L1 term: c/λ up to which dual coordinates beat Newton's steps
 PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell nothing of a centre that moves
 QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
@@ -92,7 +93,8 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
 def plan(problem: Problem) -> list:
     """The rule behind solver="auto": solvers in turn, (name, limits), the last one by its name alone.
 
-    docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual, then OWL-QN.
+    docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual where λ is not
+    weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss. Otherwise:
     Newton where its matrices are next to nothing, on dense features after a trial of L-BFGS. Dual coordinate
     descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
@@ -142,14 +144,23 @@ def _fits(name, problem) -> bool:
 
 
 def _choose_for_l1(problem) -> list:
-    """Dual methods read weights through a threshold; without λ there is no dual to speak of."""
+    """Dual methods read weights through a threshold; where λ is weak or 0, Newton's over few weights."""
+    if problem.loss.hinge:
+        return ["lbfgs"]
     if not problem.structure.listed:
         first = _choose_for_sequences(problem)
     else:
         first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
-    if problem.lam == 0.0 or problem.loss.hinge or first == "lbfgs" or not _fits(first, problem):
+        if problem.lam == 0.0 or not _is_easy(problem) or not _fits(first, problem):
+            return ["prox-newton"]
+    if problem.lam == 0.0 or first == "lbfgs" or not _fits(first, problem):
         return ["lbfgs"]
-    return [(first, PATIENTLY), "lbfgs"]
+    return [(first, PATIENTLY), "prox-newton" if problem.structure.listed else "lbfgs"]
+
+
+def _is_easy(problem) -> bool:
+    """Whether a pass over blocks comes far: λ is not weak against c = m‖x‖², their curvature."""
+    return problem.examples.mass.mean() * problem.design.norms.mean() <= EASY * problem.lam
 
 
 def _choose_for_sequences(problem) -> str:

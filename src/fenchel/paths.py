@@ -7,7 +7,7 @@ from math import inf, isnan, nan
 import numpy as np
 
 from fenchel.choosing import as_solver, require
-from fenchel.constants import penalty
+from fenchel.constants import SPARSE, penalties
 from fenchel.loop import Result, solve
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
@@ -16,12 +16,13 @@ from fenchel.trace import Status
 
 @dataclass(frozen=True)
 class Fit:
-    """One constant of a path: its value, the λ it stands for, the result, and the validation score."""
+    """One constant of a path: its value, the λ and λ₁ it stands for, the result, and the validation score."""
 
     constant: float
     lam: float
     result: Result
     score: float = nan
+    l1: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,41 +70,53 @@ def path(
     validate: Callable[[np.ndarray, float], float] | None = None,
     callbacks: Iterable[Callable] = (),
     after_fit: Callable[[Fit], None] | None = None,
-    **constants: Iterable[float],
+    **constants: Iterable[float] | float,
 ) -> Path:
     """Fit the problem for a whole sequence of constants, each to its own certificate.
 
-    constants: exactly one of the names of `fenchel.constants`, with its values: C=[0.01, 0.1, 1] or
-    collins_C=1000 * 0.7 ** np.arange(24). They are fitted from the strongest regulariser to the weakest;
-    a dual solver keeps its dual variables from one to the next, another starts from the last weights.
+    constants: one of the names of `fenchel.constants`, with its values: C=[0.01, 0.1, 1] or
+    collins_C=1000 * 0.7 ** np.arange(24). With an L1 term the other constant may be given too, one of the two
+    with values: C=[0.1, 1], l1_ratio=0.5, or c1=[1, 0.1], c2=0.1. They are fitted from the strongest
+    regulariser to the weakest (of an L1 term: from the largest λ₁); a dual solver keeps its dual variables
+    from one to the next, another starts from the last weights.
     tol, max_passes, max_seconds, check_every: for each constant, as in `solve`. seed: added to the solver's
     own. validate(w, b): a score, the higher the better. after_fit: called with each Fit once it is made.
-    An L1 term of the problem stays as it is. Ctrl-C ends the path after the fit it interrupts.
+    An L1 term of the problem stays as it is where none is named. Ctrl-C ends the path after the fit it
+    interrupts.
     """
-    if len(constants) != 1:
-        raise ValueError(f"exactly one kind of constant is needed, got {sorted(constants) or 'none'}")
-    ((name, values),) = constants.items()
-    if not isinstance(values, Iterable):
-        raise ValueError(
-            f"{name}={values!r} is no sequence of constants; give a list, as {name}=[0.1, 1, 10]"
-        )
-    steps = sorted(((penalty(problem.total, **{name: c}), float(c)) for c in values), reverse=True)
-    if not steps:
-        raise ValueError(f"{name} has no values; at least one is needed")
+    name, steps = _steps(problem, constants)
     limits = {"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds, "check_every": check_every}
     fits, start = [], None
-    for lam, _ in steps:  # a constant that a solver cannot train is refused before the first fit
-        weaker = problem.with_penalty(lam)
+    for l1, lam, _ in steps:  # a constant that a solver cannot train is refused before the first fit
+        weaker = problem.with_penalty(lam, l1=l1)
         require(weaker, as_solver(solver, weaker))
-    for k, (lam, constant) in enumerate(steps):
-        problem = problem.with_penalty(lam)
+    for k, (l1, lam, constant) in enumerate(steps):
+        problem = problem.with_penalty(lam, l1=l1)
         # another seed for each: the same draws would leave out the same examples
         result = solve(problem, solver, start=start, seed=seed + k, callbacks=callbacks, **limits)
         score = validate(result.w, result.b) if validate else nan
-        fits.append(Fit(constant, lam, result, score))
+        fits.append(Fit(constant, lam, result, score, l1))
         if after_fit:
             after_fit(fits[-1])
         if result.status is Status.INTERRUPTED:
             break
         start = result.start
     return Path(name, fits)
+
+
+def _steps(problem, constants) -> tuple[str, list]:
+    """The name of the constant that has values, and (λ₁, λ, value) of each, the strongest first."""
+    several = [name for name, values in constants.items() if isinstance(values, Iterable)]
+    if len(constants) == 1 and not several:
+        ((name, value),) = constants.items()
+        raise ValueError(f"{name}={value!r} is no sequence of constants; give a list, as {name}=[0.1, 1, 10]")
+    if len(several) != 1 or len(constants) > 2 or (len(constants) == 2 and not SPARSE.keys() & constants):
+        raise ValueError(f"exactly one kind of constant is needed, got {sorted(constants) or 'none'}")
+    name, values = several[0], list(constants[several[0]])
+    if not values:
+        raise ValueError(f"{name} has no values; at least one is needed")
+    steps = []
+    for value in values:
+        lam, l1 = penalties(problem.total, **constants | {name: value})
+        steps.append((l1 if SPARSE.keys() & constants else problem.l1, lam, float(value)))
+    return name, sorted(steps, reverse=True)

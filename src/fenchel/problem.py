@@ -35,7 +35,7 @@ from fenchel.design import Columns, Design
 from fenchel.losses import Hinge, Log
 from fenchel.offers import WITH_L1, offered
 from fenchel.points import NO_WEIGHTS, Certified
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L2, ElasticNet, of_penalties
 from fenchel.structures import binary_batch, chain_batch, crossed_batch, passes
 from fenchel.structures.base import Structure
 
@@ -154,12 +154,12 @@ class Problem(Certified, Curved):
         """Of the marginals of all examples."""
         return self.structure.shape(self.examples)
 
-    def with_penalty(self, lam: float, constant: float | None = None) -> "Problem":
-        """The same problem with another λ (an L1 term stays); what was computed of the features is shared.
+    def with_penalty(self, lam: float, constant: float | None = None, l1: float | None = None) -> "Problem":
+        """The same problem with another λ; what was computed of the features is shared.
 
-        constant: σ, if it is not to be the one that suits λ best.
+        constant: σ, if it is not to be the one that suits λ best. l1: λ₁; unless given it stays.
         """
-        other = replace(self, regularizer=replace(self.regularizer, lam=lam))
+        other = replace(self, regularizer=of_penalties(lam, self.l1 if l1 is None else l1))
         for name in ("design", "extent") if self.free else ("design", "columns", "empirical", "extent"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]

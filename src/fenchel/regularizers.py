@@ -122,7 +122,11 @@ class ElasticNet:
 
 def regularizer(total: float, constants: dict[str, float]) -> L2 | ElasticNet:
     """From the named constants of `fenchel.constants` (C=1.0 unless any is given), for that total weight."""
-    lam, l1 = penalties(total, **(constants or {"C": 1.0}))
+    return of_penalties(*penalties(total, **(constants or {"C": 1.0})))
+
+
+def of_penalties(lam: float, l1: float) -> L2 | ElasticNet:
+    """λ₁‖w‖₁ + λ/2 ‖w‖²."""
     return ElasticNet(lam, l1) if l1 > 0.0 else L2(lam)
 
 

@@ -2,6 +2,7 @@
 
 from fenchel.compat.crf import CRF
 from fenchel.estimators.chain import ChainCRF
+from fenchel.estimators.crossvalidated import LogisticRegressionCV
 from fenchel.estimators.flat import LinearSVC, LogisticRegression
 from fenchel.estimators.graph import GraphCRF
 from fenchel.estimators.maxent import MaxEnt
@@ -11,7 +12,8 @@ from fenchel.io.lcrf import is_lcrf
 from fenchel.io.liblinear import LOGISTIC, is_liblinear, read_liblinear
 from fenchel.io.models import ModelError, read_model
 
-CLASSES = LogisticRegression, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF, CRF, DependencyParser
+CLASSES = (LogisticRegression, LogisticRegressionCV, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF)
+CLASSES += (CRF, DependencyParser)
 SAVED = {cls.__name__: cls for cls in CLASSES}
 
 

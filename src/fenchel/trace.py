@@ -30,6 +30,7 @@ class Status(Enum):
     INTERRUPTED = "interrupted"
     GIVEN = "made by another program"
     FINISHED = "finished with no training example labelled wrong"
+    AVERAGED = "averaged over the folds"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class Trained(BaseEstimator):
         warnings.warn(
             f"{type(self).__name__} {result.status.value} with {reached}; {REMEDY[result.status]}",
             ConvergenceWarning,
-            stacklevel=_level_of_caller(),
+            stacklevel=level_of_caller(),
         )
 
     # ---- the model file (io/models.py knows its bytes)
@@ -167,7 +167,7 @@ def describe_gap(certificate: Certificate, tol: float) -> str:
     return f"a gap of {percent(certificate.relative_gap)}, above tol={tol:g}"
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """The stacklevel at which a warning points to the first line outside of fenchel."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("fenchel."):

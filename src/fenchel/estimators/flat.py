@@ -228,7 +228,7 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         if np.isfinite(self.offset_range).all():
             facts["offset_range"] = list(self.offset_range_)
         facts["dtype"] = self.coef_.dtype.name
-        weights = {"coef": self.coef_, "intercept": self.intercept_}
+        weights = {"coef": dense(self.coef_), "intercept": self.intercept_}
         return {name: array.astype(np.float64) for name, array in weights.items()}, facts
 
     def _from_file(self, arrays, facts):
@@ -255,6 +255,11 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             if len(names) != self.n_features_in_:
                 raise ValueError(f"{len(names)} names of {self.n_features_in_} features")
             self.feature_names_in_ = np.array(names, dtype=object)
+
+
+def dense(coef) -> np.ndarray:
+    """coef_ as an array, also where `sparsify` was called."""
+    return coef.toarray() if sp.issparse(coef) else coef
 
 
 class LogisticRegression(LinearClassifier):
@@ -364,6 +369,18 @@ class LogisticRegression(LinearClassifier):
 
     def _constants(self):
         return {"C": self.C, "l1_ratio": self.l1_ratio} if self.l1_ratio else {"C": self.C}
+
+    def sparsify(self):
+        """Keep coef_ as a SciPy matrix of its non-zeros, as in scikit-learn: less memory where most are 0."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self):
+        """Keep coef_ as an array again."""
+        check_is_fitted(self)
+        self.coef_ = dense(self.coef_)
+        return self
 
     def predict_proba(self, X):
         """Probabilities (n, classes) of classes_."""

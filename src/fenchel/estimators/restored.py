@@ -15,7 +15,7 @@ from fenchel.trace import NO_OPTIMUM, NOT_OURS, UNREGULARISED, Certificate
 _NUMBERS = ("C", "sigma2", "c1", "c2", "l1_ratio", "tol", "max_iter", "max_seconds", "intercept_scaling")
 _NUMBERS += ("random_state", "n_jobs", "hash_bits")
 _COUNTS = ("min_count", "beam", "rare")
-_LISTS = ("class_weight", "banned")
+_LISTS = ("class_weight", "banned", "Cs", "l1_ratios")
 _LABELS = (str, int, float, bool)
 _DTYPE = re.compile(r"[<>|=][Ubiuf][0-9]{1,9}")
 _MOST_TEXT = 2**28  # bytes of the labels as an array: a width that the header merely claims could be anything

@@ -77,7 +77,7 @@ EXPECTED: dict[str, tuple[str, Callable]] = {
     "c2": ("a finite number, at least 0, or None", _is_finite),
 } | {
     **dict.fromkeys(["warm_start", "fit_intercept", "observed", "transitions", "single_root"], SWITCH),
-    **dict.fromkeys(["bias", "boundaries", "tag_dictionary"], SWITCH),
+    **dict.fromkeys(["bias", "boundaries", "tag_dictionary", "refit", "use_legacy_attributes"], SWITCH),
     **dict.fromkeys(["all_possible_states", "all_possible_transitions"], SWITCH_OF_CRFSUITE),
     **dict.fromkeys(["min_count", "beam", "rare", "num_memories"], COUNT),
 }

@@ -18,7 +18,9 @@ from fenchel.curvature import Cholesky
 RATES = 0.3 ** np.arange(4)
 SWEEPS, LAST = 10, 1e-3  # with a matrix; a round that adds less than this share is the last
 WORK, IN_A_ROW = 1e9, 20  # multiplications of all Newton steps, and steps without sweeps in between
-RIDGE = 1e-10  # where features add up to one another: large steps along such directions, until a weight is zero
+RIDGE = (
+    1e-10  # where features add up to one another: large steps along such directions, until a weight is zero
+)
 MOST, ENOUGH = 20, 0.03  # conjugate gradients: iterations, and the residual relative to the first
 
 

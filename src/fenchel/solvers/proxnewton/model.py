@@ -1,10 +1,11 @@
 """The quadratic model of a Newton step, the penalty as it is:
 
-    q(d) = ⟨∇L(w), d⟩ + ½ dᵀ∇²L(w) d + g(w + d),   L(w) = Σ m_i loss_i,   g(w) = λ₁‖w‖₁ + λ/2 ‖w‖²
+    q(d) = ⟨∇L(w), d⟩ + ½ dᵀ(∇²L(w) + Δ) d + g(w + d),   L(w) = Σ m_i loss_i,   g(w) = λ₁‖w‖₁ + λ/2 ‖w‖²
 
-The Hessian is never made. With p_o the probability of outcome o at w, f_t(o) its feature t and s = A d
+Δ is diagonal, `damping` times that of the Hessian at even odds. The Hessian is never made. With p_o the
+probability of outcome o at w, f_t(o) its feature t and s = A d
 
-    ∂q/∂d_t = ∂P/∂w_t + λ d_t + Σ_i m_i Σ_o p_o f_t(o) (s_o − s̄_i),   s̄_i = Σ_o p_o s_o
+    ∂q/∂d_t = ∂P/∂w_t + (λ + Δ_t) d_t + Σ_i m_i Σ_o p_o f_t(o) (s_o − s̄_i),   s̄_i = Σ_o p_o s_o
 
 costs the entries of a column, and so does changing d_t. With two outcomes p (s − s̄) is p(1 − p) s, which is
 kept as one number for each example.
@@ -24,7 +25,7 @@ LARGEST, WORTH = 2000, 40.0  # rows of a matrix, and how many times the entries 
 class Model:
     """q around w: `moved` is w + d, `scores` s, `means` s̄; of two outcomes `scores` is m p(1 − p) s."""
 
-    def __init__(self, problem, now):
+    def __init__(self, problem, now, damping=0.0):
         self.problem, self.now, self.columns = problem, now, problem.columns
         self.moved, present = now.w.copy(), problem.present
         self.wanting = present[(now.w[present] != 0.0) | (now.gradient[present] != 0.0)]
@@ -33,8 +34,11 @@ class Model:
         shares = problem.examples.mass * np.maximum(mu[:, 0] * mu[:, 1], LEAST) if self.pair else mu
         self.shares = shares.reshape(-1)
         self.scores, self.means = self._nothing()
-        self.curvature = np.empty(problem.dim)
-        self.touched = _curvatures(self.columns, self.wanting, self.pair, self.shares, self.curvature)
+        self.curvature = np.zeros(problem.dim)
+        self.own = np.where(np.arange(problem.dim) < problem.penalised, problem.lam, 0.0)
+        self.touched = _curvatures(
+            self.columns, self.wanting, self.pair, self.shares, damping, self.curvature, self.own
+        )
 
     def _nothing(self):
         """s and s̄ of d = 0."""
@@ -47,11 +51,9 @@ class Model:
 
     def sweep(self, order) -> float:
         """Coordinate descent once through the weights in order; by how much q decreased."""
-        problem, now = self.problem, self.now
-        penalty = problem.lam, problem.l1
-        around = self.curvature, now.smooth, now.w, self.shares
+        around = self.own, self.curvature, self.now.smooth, self.now.w, self.shares
         touched, decrease = _sweep(
-            self.columns, order, self.pair, *penalty, *around, self.moved, self.scores, self.means
+            self.columns, order, self.pair, self.problem.l1, *around, self.moved, self.scores, self.means
         )
         self.touched += touched
         return decrease
@@ -68,9 +70,8 @@ class Model:
         return decrease
 
     def _face(self, order) -> Face:
-        problem, w = self.problem, self.moved[order]
-        penalised = order < problem.penalised
-        own, corner = problem.lam * penalised, problem.l1 * penalised
+        w, own = self.moved[order], self.own[order]
+        corner = self.problem.l1 * (order < self.problem.penalised)
         slopes = self.now.smooth[order] + own * (w - self.now.w[order])
         slopes += self._gather(order, self.scores, self.means)
 
@@ -106,14 +107,16 @@ class Model:
         half = np.zeros((order.size, order.size))
         _add_gram(design.rows, self.shares, places, design.constant, half)
         matrix = half + half.T
-        penalty = self.problem.lam * (order < self.problem.penalised)
-        np.fill_diagonal(matrix, self.curvature[order] + penalty)
+        np.fill_diagonal(matrix, self.curvature[order] + self.own[order])
         return matrix
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def _curvatures(columns, order, pair, shares, curvature):
-    """∂²q/∂d_t² without λ, of the weights in order; curvature written. Returns the entries read."""
+def _curvatures(columns, order, pair, shares, damping, curvature, own):
+    """∂²L/∂w_t² of the weights in order, and what damping adds to `own`; both written.
+
+    Returns the entries read.
+    """
     touched = 0
     for t in order:
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
@@ -127,6 +130,12 @@ def _curvatures(columns, order, pair, shares, curvature):
             total = _variance(columns, begin, end, k, shares)
         curvature[t] = total
         touched += end - begin
+        if damping > 0.0:
+            most = 0.0
+            for e in range(begin, end):
+                x = columns.entries.data[e]
+                most += columns.mass[columns.owner[columns.entries.indices[e]]] * x * x
+            own[t] += 0.25 * damping * most
     return touched
 
 
@@ -149,7 +158,7 @@ def _variance(columns, begin, end, k, shares):
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def _sweep(columns, order, pair, lam, l1, curvature, gradient, w, shares, moved, scores, means):
+def _sweep(columns, order, pair, l1, own, curvature, gradient, w, shares, moved, scores, means):
     """One pass over the weights in order; moved = w + d, scores and means written.
 
     Returns the entries read, and by how much q decreased.
@@ -158,11 +167,10 @@ def _sweep(columns, order, pair, lam, l1, curvature, gradient, w, shares, moved,
     for t in order:
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
         begin, end = columns.entries.indptr[a], columns.entries.indptr[a + np.uint64(1)]
-        own, corner = (lam, l1) if t < columns.penalised else (0.0, 0.0)
-        bend = curvature[t] + own
+        corner, bend = l1 if t < columns.penalised else 0.0, curvature[t] + own[t]
         if not bend > 0.0:
             continue
-        slope = gradient[t] + own * (moved[t] - w[t])
+        slope = gradient[t] + own[t] * (moved[t] - w[t])
         slope += _slope(columns, begin, end, k, pair, shares, scores, means)
         touched += end - begin
         target = moved[t] - slope / bend

@@ -16,16 +16,20 @@ from fenchel.solvers.proxnewton.model import Model
 
 SUFFICIENT, FLAT = 0.01, 1e-14  # share of the promised decrease; where P changes no more
 ENOUGH, SWEEPS = 0.1, 50  # a sweep that adds less than this share of the model's decrease is the last
-RIGHT = 0.7  # share of what the model promised
+RIGHT, POOR = 0.7, 0.3  # shares of what the model promised: of a good one, and of one that needs damping
+LITTLE, FIRST_DAMPING = 0.004, 0.25  # the least damping, and the first of several labels: they overshoot
 SETTLED = 0.005  # share of the weights that may change their sign in a sweep
 
 
 @dataclass
 class ProxNewtonState(BatchState):
-    """Adds the random numbers that order the weights, and whether the model was right at its last minimum."""
+    """Adds the random numbers that order the weights, whether the model was right at its last minimum, and
+    its damping where it was not.
+    """
 
     rng: np.random.Generator | None = None
     trusted: bool = False
+    damping: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,18 +40,27 @@ class ProxNewton(BatchSolver):
     needs: ClassVar[frozenset] = frozenset({"log", "descent", "columns"})
 
     def init(self, problem, start):
-        return ProxNewtonState(**vars(super().init(problem, start)), rng=np.random.default_rng(self.seed))
+        begun = vars(super().init(problem, start))
+        damping = 0.0 if problem.structure.name == "binary" else FIRST_DAMPING
+        return ProxNewtonState(**begun, rng=np.random.default_rng(self.seed), damping=damping)
 
     def step(self, problem, state):
-        before, model = state.evaluation, Model(problem, state.evaluation)
+        before = state.evaluation
+        model = Model(problem, before, state.damping)
         promised = _minimise(model, state.rng, state.trusted)
         state.passes += model.passes
         after = _search(problem, state, before, model.moved)
         state.stalled = after is None
-        if after is not None:
-            state.evaluation = after
-            state.updates += 1
-            state.trusted = before.value - after.value >= RIGHT * promised
+        if after is None:
+            return
+        state.evaluation = after
+        state.updates += 1
+        share = (before.value - after.value) / max(promised, 1e-300)
+        state.trusted = share >= RIGHT
+        if share < POOR:
+            state.damping = min(max(4.0 * state.damping, LITTLE), 1.0)
+        elif state.trusted:
+            state.damping = 0.25 * state.damping if state.damping > LITTLE else 0.0
 
 
 def _minimise(model, rng, exactly) -> float:
