@@ -1,6 +1,6 @@
 """LogisticRegressionCV(Cs=10, cv=5) against scikit-learn's, at equal precision of every fit behind a score.
 
-    FENCHEL_DATA=folder python benchmarks/crossvalidation.py [--sets mnist,newsgroups20] [--tol 1e-3] [--folds 5]
+    FENCHEL_DATA=folder python benchmarks/crossvalidation.py [--sets mnist,newsgroups20] [--tol 1e-3]
 
 scikit-learn's tolerance (lbfgs, its default) is tightened by tens until the worst of its fits is as near the
 optimum as ours, by the excess (P - bound)/P over the bounds that our certificates prove. Seconds of the

@@ -5,6 +5,7 @@ import io
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 
 import fenchel
@@ -118,3 +119,13 @@ def test_python_calls_no_helper():
         wrong += [f"{path.name}:{at}: {name}" for name, at in names_outside_kernels(tree) if name in names]
     assert not wrong, wrong
     assert sum(len(helpers_of(tree)) for tree in trees.values()) > 100
+
+
+def test_functions_of_no_module_are_compiled_in_peace():
+    """skglm's jitclasses have such; the listener must not break what is not fenchel's."""
+
+    def double(x):
+        return 2 * x
+
+    double.__module__ = None
+    assert numba.njit(double)(3) == 6

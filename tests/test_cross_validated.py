@@ -1,4 +1,4 @@
-"""LogisticRegressionCV: scikit-learn's choice, shapes and semantics, with a certificate behind every score."""
+"""LogisticRegressionCV: scikit-learn's choice, shapes and semantics; a certificate behind every score."""
 
 import numpy as np
 import pytest

@@ -41,6 +41,7 @@ UNREGULARISED = (
     "tron",
     "sag",
     "sag-nus",
+    "prox-newton",
 )
 DUAL = ("cd-dual", "sdca", "eg", "eg-batch")
 

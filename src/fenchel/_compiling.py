@@ -79,7 +79,8 @@ class _Herald(event.Listener):
 
 
 def _is_ours(event) -> bool:
-    return event.data["dispatcher"].py_func.__module__.startswith("fenchel.")
+    """Not of another package, nor made without a module, as a jitclass makes some."""
+    return str(event.data["dispatcher"].py_func.__module__).startswith("fenchel.")
 
 
 def tell_once(compiling: bool, seconds: float, kernels: int) -> None:

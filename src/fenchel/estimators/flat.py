@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_liblinear
-from fenchel.estimators.inputs import refuse_missing, two_whole_numbers
+from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers
 from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
@@ -255,11 +255,6 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
             if len(names) != self.n_features_in_:
                 raise ValueError(f"{len(names)} names of {self.n_features_in_} features")
             self.feature_names_in_ = np.array(names, dtype=object)
-
-
-def dense(coef) -> np.ndarray:
-    """coef_ as an array, also where `sparsify` was called."""
-    return coef.toarray() if sp.issparse(coef) else coef
 
 
 class LogisticRegression(LinearClassifier):

@@ -65,3 +65,8 @@ class TakesSequences:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
+
+
+def dense(coef) -> np.ndarray:
+    """coef_ as an array, also where `sparsify` was called."""
+    return coef.toarray() if sp.issparse(coef) else coef

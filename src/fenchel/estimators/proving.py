@@ -12,6 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel._sparse import Rows, Table, as_csr, as_features, squared_norms
+from fenchel.estimators.inputs import dense
 
 SLACK = 1e-10  # of a score: what its rounding may come to
 
@@ -120,7 +121,7 @@ class ProvenRows:
 
     def _own_weights(self):
         """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""
-        w, b = self.coef_.T.astype(np.float64), self.intercept_.astype(np.float64)
+        w, b = dense(self.coef_).T.astype(np.float64), self.intercept_.astype(np.float64)
         if self._scaled_intercept:
             w = np.vstack([w, b / self._scaled_intercept])
         return w.ravel(), b if self.classes_.size > 2 else float(b[0])

@@ -59,8 +59,9 @@ class Face:
 
         Returns by how much h decreased, and the steps made.
         """
-        total = 0.0
-        for count in range(most):
+        total, count = 0.0, 0
+        while count < most:
+            count += 1
             keep = (w != 0.0) | (self.corner == 0.0)
             step, signed = np.zeros_like(w), slopes + self.corner * np.sign(w)
             step[keep] = _solve(matrix[keep][:, keep], -signed[keep])
@@ -72,7 +73,7 @@ class Face:
             total += found[2]
             if w[keep].all():
                 break
-        return total, count + 1
+        return total, count
 
 
 def shortened(w, slopes, corner, step, product):
