@@ -3,6 +3,7 @@ from fenchel import problems as problems
 from fenchel import solvers as solvers
 from fenchel.estimators.chain import ChainCRF as ChainCRF
 from fenchel.estimators.checkpoint import Checkpoint as Checkpoint
+from fenchel.estimators.crossvalidated import LogisticRegressionCV as LogisticRegressionCV
 from fenchel.estimators.flat import LinearSVC as LinearSVC
 from fenchel.estimators.flat import LogisticRegression as LogisticRegression
 from fenchel.estimators.graph import GraphCRF as GraphCRF
