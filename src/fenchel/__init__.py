@@ -5,10 +5,9 @@
     print(model.certificate_)      # converged: objective 0.094542375 is proven within 0.0023 % ...
 
 Estimators, as in scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC (tables of numbers);
-Estimators, as in scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC (tables of numbers);
 MaxEnt (events with named features); ChainCRF, MaxEntTagger (sequences); GraphCRF (graphs); DependencyParser
-(trees of words). Each has fit, predict, score, save and, once fitted, certificate_ and trace_. load(path) reads
-what save wrote.
+(trees of words). Each has fit, predict, score, save and, once fitted, certificate_ and trace_. load(path)
+reads what save wrote.
 
 The level below: problems (what is minimised), solvers (who minimises it), solve, path, Start.
 The command line: fenchel --help.

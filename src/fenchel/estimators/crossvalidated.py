@@ -246,8 +246,10 @@ class LogisticRegressionCV(LogisticRegression):
         self._take(model)
 
     def _take(self, model, *more) -> None:
-        for name in ("coef_", "intercept_", "classes_", "n_features_in_", *more):
-            setattr(self, name, getattr(model, name))
+        vars(self).pop("offset_range_", None)
+        for name in ("coef_", "intercept_", "classes_", "n_features_in_", "offset_range_", *more):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
 
     # ---- scores, and the model file
 
