@@ -155,6 +155,18 @@ def test_solvers_find_one_optimum(loss):
     assert max(values.values()) <= min(values.values()) * (1.0 + 1.01 * tol), values
 
 
+@pytest.mark.parametrize("single", [True, False])
+def test_what_no_weights_cost_is_known_without_a_pass(single):
+    for loss in ("log", "hinge"):
+        problem, F, lengths = made(loss, single)
+        value = objective(problem, np.zeros(15), F, lengths, loss, single)
+        assert problem.value_at_zero == pytest.approx(value, rel=1e-12)
+    star = problems.projective(
+        sp.csr_matrix((10, 3)), [0, 0, 0, 0], [0, 3, 4], loss="hinge", single_root=False
+    )
+    assert star.value_at_zero == 1.0  # of three words one hangs from the root in any tree
+
+
 def test_which_solvers_are_able():
     able = {
         loss: {

@@ -95,10 +95,11 @@ def plan(problem: Problem) -> list:
 
     docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual where λ is not
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
-    Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss. Otherwise:
-    Newton where its matrices are next to nothing, on dense features after a trial of L-BFGS. Dual coordinate
-    descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
-    is slow, a method of the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
+    Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
+    however long. Otherwise: Newton where its matrices are next to nothing, on dense features after a trial of
+    L-BFGS. Dual coordinate descent where there are fewer examples than features, or where its blocks are
+    easy. Else, and where that is slow, a method of the primal: conjugate gradients, or L-BFGS on dense
+    features, where a pass is cheap.
     """
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
@@ -174,6 +175,7 @@ def _choose_for_sequences(problem) -> str:
         return "lbfgs"
     tokens, attributes = problem.examples.rows.shape
     short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
+    short = short or problem.structure.name == "projective"  # rows are arcs there, many to a word
     return "eg-gap" if problem.lam > 0.0 and short and _fits("eg-gap", problem) else "lbfgs"
 
 

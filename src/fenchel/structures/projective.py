@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from fenchel._cache import helper, njit
 from fenchel._math import ordered
@@ -51,9 +52,26 @@ class Projective(base.Structure):
     def outcomes(self, examples) -> TreeOutcomes:
         return TreeOutcomes(examples.y, examples.starts, self.single_root)
 
+    def sizes_of_choice(self, examples):
+        """C(3n − 2, n − 1)/n trees with one root, C(3n, n)/(2n + 1) with any number; all heads can be wrong,
+
+        by a star around a leaf of the true tree, unless that is a star around the root.
+        """
+        n = np.sqrt(np.diff(examples.starts).astype(np.float64))
+        top, taken = (3.0 * n - 2.0, n - 1.0) if self.single_root else (3.0 * n, n)
+        ways = gammaln(top + 1.0) - gammaln(taken + 1.0) - gammaln(top - taken + 1.0)
+        counts = ways - np.log(n if self.single_root else 2.0 * n + 1.0)
+        return counts, n - _roots(examples.y, examples.starts, n)
+
     def measures(self, examples):
         words = np.sqrt(np.diff(examples.starts).astype(np.float64))
         return float(examples.mass @ words), 1.0, 0.0
+
+
+def _roots(y, starts, n):
+    """(n,) 1 where the head of every word is the root, else 0."""
+    lengths, begins = n.astype(np.int64), starts[:-1].astype(np.int64)
+    return np.array([y[a : a + m * m : m].all() for a, m in zip(begins, lengths, strict=True)], float)
 
 
 @helper(cache=True, nogil=True, forceinline=True)
