@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from chains import assert_certified
-from fenchel import ChainCRF, Graph, GraphCRF, load, solve, solvers
-from fenchel.offers import offered
-from fenchel.solvers import SOLVERS, solver_class
+from fenchel import ChainCRF, Graph, GraphCRF, choosing, load, solve, solvers
+from fenchel._sparse import Table
+from fenchel.solvers import solver_class
 from fenchel.trace import Status
 from graphs import SHAPES, random_problem
 from test_junction import grid
@@ -18,17 +18,28 @@ TOL = {"log": 1e-6, "hinge": 1e-3}
 SLOW = {"sgd": 2e-2}
 
 
-def able(loss):
-    """Every solver that says it can."""
-    given = offered(random_problem(loss=loss).structure, random_problem(loss=loss).loss) | {"dual"}
-    return [name for name in SOLVERS if solver_class(name).needs <= given]
+NAMES = {
+    "log": ("lbfgs", "eg", "eg-gap", "eg-batch", "sdca", "sag", "sag-nus", "sgd"),
+    "hinge": ("eg", "sdca", "sgd", "cutting-plane", "cd-outputs"),
+}
 
 
 def test_the_solvers_of_graphs():
-    assert set(able("log")) >= {"eg", "eg-gap", "eg-batch", "sdca", "sag", "sag-nus", "sgd", "lbfgs"}
-    assert set(able("hinge")) >= {"eg", "sdca", "sgd", "cutting-plane"}
+    for loss, names in NAMES.items():
+        problem = random_problem(loss=loss)
+        assert all(solver_class(name).needs <= problem.offers for name in names)
     with pytest.raises(ValueError, match="solver 'tron' cannot train a junction model"):
         solve(random_problem(), "tron")
+
+
+def test_auto_goes_by_length_and_loss():
+    short, long = (random_problem(shapes=[(n, [(0, 1)])] * 3) for n in (4, 150))
+    assert choosing.plan(short) == ["eg-gap"] and choosing.plan(long) == ["lbfgs"]
+    assert choosing.plan(random_problem(loss="hinge")) == ["cd-outputs"]
+    graphs, y = random_graphs([(40, [(0, 1)])] * 4, A=300)
+    model = GraphCRF()
+    dense = model.problem(model.encode_training(graphs, y))
+    assert isinstance(dense.examples.rows, Table) and choosing.plan(dense) == ["eg-gap"]
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +50,8 @@ def best():
     return {"log": log, "hinge": hinge}
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("loss, name", [(loss, name) for loss, names in NAMES.items() for name in names])
 def test_every_solver_finds_the_optimum(loss, name, best):
-    if name not in able(loss):
-        pytest.skip("says that it cannot")
     tol = SLOW.get(name, TOL[loss])
     result = solve(random_problem(11, loss=loss), name, tol=tol, max_passes=10**5)
     assert result.status is Status.CONVERGED
