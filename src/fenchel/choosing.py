@@ -167,12 +167,11 @@ def _is_easy(problem) -> bool:
 def _choose_for_sequences(problem) -> str:
     """A block of exponentiated gradient is a sequence: the longer, the slower.
 
-    On dense tokens of chains a pass over all takes several at a time, which one over blocks cannot. Graphs
-    have no such passes.
+    On dense tokens a pass over all of them takes several at a time, which one over blocks cannot.
     """
     if problem.loss.hinge:
         return "cd-outputs" if "vertices" in problem.offers and _fits("cd-outputs", problem) else "sgd"
-    if isinstance(problem.examples.rows, Table) and problem.structure.name == "chain":
+    if isinstance(problem.examples.rows, Table):
         return "lbfgs"
     tokens, attributes = problem.examples.rows.shape
     short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
