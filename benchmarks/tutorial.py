@@ -1,16 +1,19 @@
 """The settings that people bring from sklearn-crfsuite: dict tokens, observed weights, c1 and c2.
 
-    python benchmarks/tutorial.py [--set ner] [--sentences N] [--iterations 100]
+    python benchmarks/tutorial.py [--set ner] [--sentences N] [--iterations 100] [--limits]
 
 For each pair of constants python-crfsuite trains for so many iterations of L-BFGS (OWL-QN with c1), as
 sklearn-crfsuite calls it, from dict tokens to the model; then fenchel.compat.CRF is fitted to the same
 tokens, with kernels loaded, to a proven 1e-3. Seconds are of the wall clock, of whole calls, one after the
 other. P = sum loss + c1 |w|_1 + c2 |w|^2, as CRFsuite logs it; "to its P" is when fenchel's trace is there.
+--limits: what an iteration of CRFsuite and a pass of fenchel take with max_iterations of 10, 50 and 100,
+without reading tokens, in processor seconds; fenchel with tol=0, so that it makes them all.
 """
 
 import argparse
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 from datasets import sentences
@@ -105,14 +108,48 @@ def line(X, y, test, c1, c2, iterations):
     return f"| {c1:g}, {c2:g} | " + " | ".join(numbers) + " |"
 
 
+def limits(X, y):
+    """Processor seconds of an iteration and of a pass, whatever their number."""
+    print(
+        "| c1, c2 | max_iterations | CRFsuite s an iteration | P | fenchel s a pass | P |\n|---|" + "--:|" * 5
+    )
+    CRF(c1=0.1, c2=0.1, max_iterations=2).fit(X[:50], y[:50])  # kernels
+    for (c1, c2), most in product(CONSTANTS, (10, 50, 100)):
+        crfsuite = CRFsuite(observed=True)
+        for sentence, labels in zip(X, y, strict=True):
+            crfsuite.append(sentence, labels)
+        options = {"c1": c1, "c2": c2, "max_iterations": most, "feature.possible_transitions": 1}
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.process_time()
+            steps = crfsuite.train(Path(folder) / "model", "lbfgs", **options).steps
+            theirs = (time.process_time() - start) / len(steps)
+        model = CRF(c1=c1, c2=c2, max_iterations=most, all_possible_transitions=True, tol=0.0)
+        fitting = timed(lambda model=model: model.fit(X, y))
+        reading = timed(lambda model=model: model.chain_.encode(X))
+        certificate = model.certificate_
+        ours = (fitting - reading) / certificate.passes
+        values = f"{theirs:.3f} | {steps[-1][1]:.0f} | {ours:.3f} | {len(X) * certificate.primal:.0f}"
+        print(f"| {c1:g}, {c2:g} | {most} | {values} |", flush=True)
+
+
+def timed(task):
+    """Processor seconds."""
+    start = time.process_time()
+    task()
+    return time.process_time() - start
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--set", default="ner")
     parser.add_argument("--sentences", type=int, default=None)
     parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--limits", action="store_true")
     given = parser.parse_args()
     train, held_out = sentences(given.set)
     (X, y), (test, _) = tokens_of(train, given.sentences), tokens_of(held_out, None)
+    if given.limits:
+        return limits(X, y)
     print(f"{given.set}: {len(X):,} sentences, {given.iterations} iterations; {len(test):,} to predict\n")
     heads = "c1, c2", "CRFsuite s", "append s", "P", "fenchel s", "encoding s", "P", "proven", "to its P s"
     heads += "whole ratio", "training ratio", "tag s", "predict s"

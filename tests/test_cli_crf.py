@@ -64,6 +64,16 @@ def labelled(path):
     return X, [[label for (label,) in sentence] for sentence in y.sentences()]
 
 
+def test_tokens_with_blanks_in_them_have_tabs_between_columns(folder):
+    Path("tabs.txt").write_text("2 1/2\tB-QUANTITY\nsoup spoons\tB-UNIT\n\nice cream\tB-NAME\n\n" * 5)
+    result = run("train", "crf", "tabs.txt", "-o", "m", "--separator", "tab", "--valid", "tabs.txt")
+    assert result.exit_code == 0 and "10 sentences, 15 tokens, 2 columns" in result.stderr
+    assert "w[0]=soup spoons" in fenchel.load("m").attribute_names_
+    assert "accuracy   1" in run("evaluate", "m", "tabs.txt").stdout
+    Path("new.txt").write_text("ice cream\n2 1/2\n")
+    assert run("predict", "m", "new.txt").stdout.splitlines()[0].split()[:2] == ["ice", "cream"]
+
+
 # ---- train
 
 

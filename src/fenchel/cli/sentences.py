@@ -24,6 +24,7 @@ class Corpus:
 
     X: what taggers take: Tokens, or lists of the attributes of tokens. y: Tokens of one column, the labels.
     weight: (n,) or None. columns: how many the file has, the label's included; None for CRFsuite's format.
+    separator: "tab" where only tabs are between columns.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Corpus:
     y: object
     weight: object = None
     columns: int | None = None
+    separator: str | None = None
 
     @property
     def n(self) -> int:
@@ -73,29 +75,29 @@ def _hold_stdin():
         return _Held(stream.read())
 
 
-def read(path, format=None) -> Corpus:
+def read(path, format=None, separator=None) -> Corpus:
     """The sentences of a file; without a format, of the one it seems to have."""
     stream = _hold_stdin() if path == "-" else path
-    format = format or guess_format(stream)
-    return _read_columns(stream, path) if format == "columns" else _read_attributes(stream, path)
+    format = format or ("columns" if separator else guess_format(stream))
+    return _read_columns(stream, path, separator) if format == "columns" else _read_attributes(stream, path)
 
 
 def read_beside(path, corpus: Corpus) -> Corpus:
     """The sentences of another file, which must be of the format of the first."""
-    other = read(path, "columns" if corpus.columns else "crfsuite")
+    other = read(path, "columns" if corpus.columns else "crfsuite", corpus.separator)
     if other.columns != corpus.columns:
         found = f"{other.name}: {count(other.columns, 'column')}"
         raise Failure(f"{found}, expected {corpus.columns} as in {corpus.name}")
     return other
 
 
-def _read_columns(stream, path):
+def _read_columns(stream, path, separator):
     from fenchel.io.columns import read_columns
 
-    tokens = read_columns(stream)
+    tokens = read_columns(stream, separator)
     if tokens.n_columns < 2:
         raise Failure(f"{source(path)}: 1 column, expected at least a word and, last, its label")
-    return Corpus(source(path), *tokens.without_last(), columns=tokens.n_columns)
+    return Corpus(source(path), *tokens.without_last(), columns=tokens.n_columns, separator=separator)
 
 
 def _read_attributes(stream, path):
@@ -160,7 +162,7 @@ class _Recorder:
         return [line.decode().rstrip("\r\n") for line in lines]
 
 
-def iterate_lines(path):
+def iterate_lines(path, separator=None):
     """Yield (lines, Tokens) of each sentence of a column file as soon as its blank line is read.
 
     Blank lines are among the lines of the sentence they follow; those before the first are among its own.
@@ -171,7 +173,7 @@ def iterate_lines(path):
 
     with open_input(path) as stream:
         recorder = _Recorder(stream, source(path))
-        for sentence in iterate_columns(recorder):
+        for sentence in iterate_columns(recorder, separator):
             yield recorder.take(), sentence
         if rest := recorder.take():
             yield rest, None

@@ -20,13 +20,15 @@ MOST_COLUMNS = 10_000  # each costs a dictionary: a text without line ends would
 _SPACE, _TAB, _RETURN, _NEWLINE = (np.uint8(ord(c)) for c in " \t\r\n")
 
 
-def read_columns(path) -> Tokens:
+def read_columns(path, separator: str | None = None) -> Tokens:
     """Read a column file.
 
     Parameters
     ----------
     path : str or Path
         A file, gunzipped if it is gzip, or "-" for standard input.
+    separator : None or "tab"
+        What is between columns: blanks and tabs, or tabs alone, so that columns may hold blanks.
 
     Raises
     ------
@@ -34,6 +36,8 @@ def read_columns(path) -> Tokens:
         At the first line with more or fewer columns than the first has.
     """
     with open_text(path) as (stream, source):
+        if separator is not None:
+            return _gathered(_sentences(stream, source, separator))
         corpus = _Corpus(source)
         for text in _blocks(stream, source):
             corpus.add(text)
@@ -135,42 +139,66 @@ def _blocks(stream, source):
         yield rest + b"\n"
 
 
-def iterate_columns(path):
+def iterate_columns(path, separator: str | None = None):
     """Yield the sentences of a column file one by one, each as Tokens, as soon as its blank line is read.
 
     Parameters
     ----------
     path : str or Path
         As for `read_columns`, or a binary stream.
+    separator : None or "tab"
+        As for `read_columns`.
 
     Raises
     ------
     DataError
         At the first line with more or fewer columns than the first has.
     """
-    rows, width = [], None
     with open_text(path) as (stream, source):
-        for number, line in lines_of(stream):
-            fields = line.split()
-            if fields:
-                width = width or _check_width(len(fields), source, number)
-                if len(fields) != width:
-                    raise DataError(source, number, f"{_columns(len(fields))}, expected {width}")
-                rows.append(fields)
-            elif rows:
-                yield _sentence(rows, source, number - len(rows))
-                rows = []
+        for rows in _sentences(stream, source, separator):
+            yield _gathered([rows])
+
+
+def _sentences(stream, source, separator):
+    """Yield the fields of the tokens of each sentence, UTF-8 and as many on each line."""
+    rows, width = [], None
+    for number, line in lines_of(stream):
+        fields = _fields(line, separator)
+        if fields:
+            width = width or _check_width(len(fields), source, number)
+            if len(fields) != width:
+                raise DataError(source, number, f"{_columns(len(fields))}, expected {width}")
+            rows.append(fields)
+        elif rows:
+            yield _checked(rows, source, number - len(rows))
+            rows = []
     if rows:
-        yield _sentence(rows, source, number - len(rows) + 1)
+        yield _checked(rows, source, number - len(rows) + 1)
     elif width is None:
         raise DataError(source, None, "no tokens found")
 
 
-def _sentence(rows, source, line):
-    """Tokens of one sentence, whose first token is on this line of the file."""
+def _fields(line, separator):
+    """The columns of a line; none of a blank one."""
+    if separator is None or not line.strip():
+        return line.split()
+    return line.rstrip(b"\r\n").split(b"\t")
+
+
+def _checked(rows, source, line):
+    """The rows of a sentence, whose first token is on this line of the file, if they are UTF-8."""
     check_text(b"\n".join(map(b" ".join, rows)), source, line)
-    columns = [b" ".join(column).decode().split(" ") for column in zip(*rows, strict=True)]
-    return Tokens.from_columns(columns, [0, len(rows)])
+    return rows
+
+
+def _gathered(sentences):
+    """Tokens of the rows of sentences."""
+    rows, starts = [], [0]
+    for sentence in sentences:
+        rows += sentence
+        starts.append(len(rows))
+    columns = [b"\n".join(column).decode().split("\n") for column in zip(*rows, strict=True)]
+    return Tokens.from_columns(columns, starts)
 
 
 def _check_width(width, source, line):

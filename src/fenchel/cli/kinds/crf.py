@@ -51,6 +51,13 @@ class Chain(Tagging):
             "crfsuite: label TAB attribute TAB ...",
         ),
         click.option(
+            "--separator",
+            type=click.Choice(["blank", "tab"]),
+            default="blank",
+            show_default=True,
+            help="What is between columns: blanks and tabs, or tabs alone, so that tokens may hold blanks.",
+        ),
+        click.option(
             "--template",
             default=None,
             show_default="pos for 2 columns, chunk for 3 (ner if labels are names: PER, LOC, ...), ner for 4",
@@ -88,10 +95,14 @@ class Chain(Tagging):
             raise click.UsageError(
                 "--template goes with columns; a CRFsuite file has its attributes already."
             )
-        return super().estimator(settings)
+        model = super().estimator(settings)
+        if settings["separator"] == "tab":
+            model.read_as = {"separator": "tab"}
+        return model
 
     def read(self, path, settings):
-        return read(path, "columns" if settings["template"] else settings["format"])
+        separator = "tab" if settings["separator"] == "tab" else None
+        return read(path, "columns" if settings["template"] else settings["format"], separator)
 
     def read_like(self, path, examples, settings):
         return read_beside(path, examples)
@@ -122,7 +133,7 @@ class Chain(Tagging):
     def read_for(self, model, path):
         if not _has_columns(model):
             return read(path, "crfsuite")
-        corpus, wanted = read(path, "columns"), model.source_.extractor.n_columns + 1
+        corpus, wanted = read(path, "columns", _separator(model)), model.source_.extractor.n_columns + 1
         if corpus.columns != wanted:
             found = f"{corpus.name}: {count(corpus.columns, 'column')}"
             raise Failure(f"{found}, but the model was trained on {wanted}, the label being the last")
@@ -157,10 +168,15 @@ def _has_columns(model):
     return features.kind == "template"
 
 
+def _separator(model):
+    """What was between columns in training: None for blanks and tabs."""
+    return model.read_as.get("separator")
+
+
 def _column_sentences(model, path):
     """(lines, list of tuples of strings) of each sentence, without the label's column if there is one."""
     wanted = model.source_.extractor.n_columns
-    for lines, tokens in iterate_lines(path):
+    for lines, tokens in iterate_lines(path, _separator(model)):
         if tokens is None:
             yield lines, None
             continue
