@@ -154,7 +154,7 @@ def run_first():
 
 RUNS = {
     "solvers": run_solvers,
-    "spanish": lambda: run_treebank(spanish, lambda: spanish_test(), HELD_OUT, (0.03, 0.1, 0.3, 1.0)),
+    "spanish": lambda: run_treebank(spanish, lambda: spanish_test(), HELD_OUT, (0.05, 0.1, 0.2, 0.4)),
     "wsj": lambda: run_treebank(wsj, lambda: wsj("test"), 300, (0.1, 0.3, 1.0)),
     "ewt": lambda: run_treebank(ewt, lambda: ewt("test"), 1000, (0.3,)),
     "speed": run_speed,

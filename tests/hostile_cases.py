@@ -24,6 +24,7 @@ from fenchel.io.liblinear import read_liblinear
 from fenchel.io.libsvm import read_libsvm
 from fenchel.io.models import ModelError
 from fenchel.io.trace import read_trace
+from fenchel.io.treebanks import iterate_sentences, read_treebank
 from hostile_commands import FILE, OUTPUT, command
 from hostile_models import MODELS, compat_samples, use_compat
 from mutations import damaged, damaged_model, damaged_words
@@ -166,6 +167,29 @@ def plain_crfsuite(result):
 
 def _named(attributes):
     return list(zip(attributes.names, attributes.values, strict=True))
+
+
+# ---- trees
+
+TREES = texts(
+    "1\tEl\tel\td\tda\t_\t2\tDET\t_\t_\n2\tgato\tgato\tn\t_\t_\t0\tROOT\t_\t_\n\n"
+    "1\ta\t_\tA\tB\t_\t0\tr\t_\t_\n",
+    "# text = x\n1-2\tal\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tP\t_\t_\t2\tcase\t_\t_\n"
+    "2\tmar\t_\tN\t_\t_\t0\troot\t_\t_\n",
+    "Pierre\tNNP\t2\nVinken\tNNP\t3\r\nwill\tMD\t0\n\n#\tX\t0\n",
+)
+
+
+def read_trees_both_ways(path):
+    """The treebank, with every sentence printed once more."""
+    found = read_treebank(path)
+    sentences = [one for one in iterate_sentences(path) if one.fields]
+    assert [len(one.with_tree(h)) for one, h in zip(sentences, found.heads, strict=True)]
+    return found
+
+
+def plain_trees(found):
+    return list(zip(found.tokens.sentences(), found.heads, strict=True)), found.labels
 
 
 # ---- events
@@ -315,6 +339,7 @@ CASES = [
     Case("columns", COLUMNS, read_both_columns, plain_columns, naive.columns),
     Case("columns in blocks", COLUMNS, in_blocks(columns, read_both_columns), plain_columns, naive.columns),
     Case("crfsuite", CRFSUITE, read_both_crfsuite, plain_crfsuite, naive.crfsuite),
+    Case("trees", TREES, read_trees_both_ways, plain_trees, naive.treebank),
     Case("opennlp", OPENNLP, reads_events("opennlp"), plain_events, naive.opennlp),
     Case("opennlp names", OPENNLP, reads_events("opennlp", real_values=False)),
     Case("megam", MEGAM, reads_events("megam"), plain_weighted, naive.megam),

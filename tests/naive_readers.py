@@ -228,3 +228,50 @@ def whole(text: str) -> int:
 def str_of_whole(text: str) -> str:
     whole(text)
     return text
+
+
+def treebank(data: bytes) -> tuple:
+    """[([(word, tag)], heads)] of each sentence, and the labels of their arcs or None."""
+    sentences, rows, width = [], [], 0
+    for line in [*text_of(data).split("\n"), ""]:
+        line = line.rstrip("\r")
+        if not line.strip():
+            sentences += [rows] if rows else []
+            rows = []
+        elif width == 3 or not line.startswith("#") or line.startswith("#\t"):
+            fields = line.split("\t")
+            width = width or (10 if len(fields) > 4 else 3)
+            if len(fields) != width:
+                raise Refused
+            if width == 10 and ("-" in fields[0] or "." in fields[0]):
+                continue
+            if width == 10 and fields[0] != str(len(rows) + 1):
+                raise Refused
+            rows.append(fields)
+    if not sentences:
+        raise Refused
+    out = [
+        (list(map(word_and_tag, one)), heads_of([row[6 if width == 10 else 2] for row in one]))
+        for one in sentences
+    ]
+    labels = [[row[7] for row in one] for one in sentences] if width == 10 else []
+    return out, labels if any(label != "_" for one in labels for label in one) else None
+
+
+def word_and_tag(fields):
+    if len(fields) == 3:
+        return fields[0], fields[1]
+    return fields[1], fields[4] if fields[4] != "_" else fields[3]
+
+
+def heads_of(texts):
+    """A tree: every word gets to the root in as many steps as there are words."""
+    if not all(re.fullmatch("[0-9]{1,9}", text) and int(text) <= len(texts) for text in texts):
+        raise Refused
+    heads = list(map(int, texts))
+    for word in range(1, len(heads) + 1):
+        for _ in heads:
+            word = heads[word - 1] if word else 0
+        if word:
+            raise Refused
+    return heads

@@ -113,7 +113,7 @@ def _sentences(stream, source, headless=False):
             if one.fields or headless:
                 yield one
             one = Sentence(first=number + 1)
-        elif not (text.startswith("#") and width != 3 and "\t" not in text.split(" ")[0]):
+        elif width == 3 or not text.startswith("#") or text.startswith("#\t"):  # a comment, or the word #
             width = width or _width_of(text)
             _add_word(one, text, width, source, number, headless)
     if one.fields or (headless and one.lines):
