@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import cho_factor
+from scipy.linalg.lapack import dpotrf
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fenchel import curvature, problems, solve
@@ -46,9 +46,9 @@ def test_a_large_matrix_is_factorised_by_one_thread(monkeypatch, solver, limit, 
 
     def spy(matrix, **options):
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return cho_factor(matrix, **options)
+        return dpotrf(matrix, **options)
 
-    monkeypatch.setattr(curvature, "cho_factor", spy)
+    monkeypatch.setattr(curvature, "dpotrf", spy)
     monkeypatch.setattr(curvature, "ONE_CORE", limit)
     problem = problems.binary(*base("dense"), fit_intercept=True)
     with threadpool_limits(2, "blas"):

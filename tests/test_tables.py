@@ -111,7 +111,7 @@ def test_what_stays_dense():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1000, 40))
     assert isinstance(_sparse.as_features(X), _sparse.Table)
-    assert isinstance(_sparse.as_features(X[:100]), _sparse.Rows)  # small
+    assert isinstance(_sparse.as_features(X[:50]), _sparse.Rows)  # small
     X[rng.uniform(size=X.shape) < 0.7] = 0.0
     rows = _sparse.as_features(X)
     assert isinstance(rows, _sparse.Rows) and rows.nnz == np.count_nonzero(X)

@@ -1,10 +1,22 @@
 """Say what an allocation would take before making it."""
 
 import os
+import time
+
+FRESH = 0.01  # seconds for which a number holds: nobody takes much memory, page by page, in less
+_read = (-1.0, 0)  # when, bytes
 
 
 def available_bytes() -> int:
     """Physical memory free for use now, in bytes."""
+    global _read
+    now = time.monotonic()
+    if now - _read[0] > FRESH:
+        _read = now, _available_bytes()
+    return _read[1]
+
+
+def _available_bytes() -> int:
     try:
         with open("/proc/meminfo") as lines:
             available = next(line for line in lines if line.startswith("MemAvailable:"))

@@ -21,7 +21,7 @@ from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER, soft
 
 DENSE = 0.4  # share of non-zeros from which on a dense matrix stays one
-SMALL = 20_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
+SMALL = 2_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
 
 
 class Rows(NamedTuple):
@@ -75,9 +75,10 @@ def as_features(X) -> Rows | Table:
     """
     if sp.issparse(X):
         return as_rows(X, ordered=False)
-    if X.size <= SMALL or np.count_nonzero(X) < DENSE * X.size:
+    X = np.require(X, np.float64, "CW")
+    if X.size <= SMALL or not _has_non_zeros(X.reshape(-1), DENSE * X.size):
         return as_rows(X)
-    return Table(np.require(X, np.float64, "CW").reshape(-1), *map(int, X.shape))
+    return Table(X.reshape(-1), *map(int, X.shape))
 
 
 def as_rows(X, ordered: bool = True) -> Rows:
@@ -85,15 +86,14 @@ def as_rows(X, ordered: bool = True) -> Rows:
 
     ordered: whether entries must be in the order of their columns. None occurs twice in a row.
     """
-    if not sp.issparse(X):
-        X = _without_zeros(np.require(X, np.float64, "C"))
-    else:
-        X = X.tocsr()
-        if not X.has_canonical_format and (ordered or _repeats(X.indptr, X.indices, X.shape[1])):
-            X = X.copy()
-            X.sum_duplicates()
+    X = X.tocsr() if sp.issparse(X) else np.require(X, np.float64, "C")
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{X.shape[1]} columns are more than the 2147483647 that fit a 32-bit index")
+    if not sp.issparse(X):
+        return _without_zeros(X)
+    if not X.has_canonical_format and (ordered or _repeats(X.indptr, X.indices, X.shape[1])):
+        X = X.copy()
+        X.sum_duplicates()
     return Rows(
         np.require(X.indptr, np.int64, "CW").view(np.uint64),
         np.require(X.indices, np.int32, "CW").view(np.uint32),
@@ -114,15 +114,25 @@ def _repeats(indptr, indices, n_columns):
     return False
 
 
-def _without_zeros(X: np.ndarray) -> sp.csr_matrix:
+def _without_zeros(X: np.ndarray) -> Rows:
     """scipy.sparse.csr_matrix(X) in a third of the time: it looks for the non-zeros three times."""
-    indptr = np.zeros(X.shape[0] + 1, np.int64)
+    indptr = np.zeros(X.shape[0] + 1, np.uint64)
     _count(X.reshape(-1), X.shape[1], indptr)
-    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+    indices, data = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1])
     _collect(X.reshape(-1), X.shape[1], indptr, indices, data)
-    found = sp.csr_matrix((data, indices, indptr), shape=X.shape)
-    found.has_canonical_format = True
-    return found
+    return Rows(indptr, indices, data, int(X.shape[1]))
+
+
+@njit(cache=True, nogil=True)
+def _has_non_zeros(numbers, enough):
+    """Whether at least so many of them are not zero; no more are looked at than it takes."""
+    found = 0
+    for first in range(np.uint64(0), np.uint64(numbers.size), np.uint64(4096)):
+        for j in range(first, min(first + np.uint64(4096), np.uint64(numbers.size))):
+            found += numbers[j] != 0.0
+        if found >= enough:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +142,7 @@ def _count(X, n_columns, indptr):
         count = 0
         for j in range(n_columns):
             count += X[i * n_columns + j] != 0.0
-        indptr[i + 1] = indptr[i] + count
+        indptr[i + 1] = indptr[i] + np.uint64(count)
 
 
 @njit(cache=True, nogil=True)
@@ -143,13 +153,13 @@ def _collect(X, n_columns, indptr, indices, data):
         for j in range(n_columns):
             if X[i * n_columns + j] != 0.0:
                 indices[e], data[e] = j, X[i * n_columns + j]
-                e += 1
+                e += np.uint64(1)
 
 
 def as_csr(rows: Rows | Table) -> sp.csr_matrix:
     """The same matrix for SciPy, sharing the arrays of sparse rows."""
     if isinstance(rows, Table):
-        return _without_zeros(rows.matrix)
+        rows = _without_zeros(rows.matrix)
     indices, indptr = rows.indices.view(np.int32), rows.indptr.view(np.int64)
     return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
 

@@ -5,8 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 
-import numpy as np
-
 PARTS = 4  # a large sum over rows is always split in this many, so that no number of threads changes its bits
 LARGE = 400_000  # multiplications from which splitting pays
 
@@ -18,7 +16,7 @@ def for_each_share(count: int, work: float, threads: int | None, task, parts: in
     """
     if work < LARGE:
         return [task(0, count)]
-    parts = list(pairwise(np.linspace(0, count, parts + 1).astype(np.int64)))
+    parts = list(pairwise(count * k // parts for k in range(parts + 1)))
     helpers = min(thread_count(threads), len(parts)) - 1
     if helpers == 0:
         return [task(*part) for part in parts]

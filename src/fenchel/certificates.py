@@ -99,11 +99,10 @@ class Extent(NamedTuple):
     cost: float  # the most that is added to a score
 
 
-def extent_of(rows: Rows | Table, outputs: int, parts: float, edge_norm: float, cost: float) -> Extent:
-    """Of features as they are multiplied by weights, and the measures of a structure."""
-    peaks, norm = _extent(rows)
+def extent_of(rows: Rows | Table, norms, outputs: int, parts, edge_norm, cost) -> Extent:
+    """Of features as they are multiplied by weights, (n,) their ‖x‖², and the measures of a structure."""
     depth = 1.0 + sqrt(rows.shape[0]) / 16.0
-    return Extent(peaks, norm, edge_norm, parts, depth, outputs, cost)
+    return Extent(_peaks(rows), sqrt(norms.max(initial=0.0)), edge_norm, parts, depth, outputs, cost)
 
 
 def reach(extent: Extent, w, b) -> float:
@@ -141,17 +140,14 @@ def sum_rounding(extent: Extent, moved: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _extent(rows):
-    """The largest |x| of each column, and the largest ‖x‖ of a row."""
-    peaks, largest = np.zeros(rows.n_columns), 0.0
+def _peaks(rows):
+    """The largest |x| of each column."""
+    peaks = np.zeros(rows.n_columns)
     for i in range(height(rows)):
-        total = 0.0
         for e in range(row_begin(rows, i), row_end(rows, i)):
-            x, j = abs(rows.data[e]), column(rows, i, e)
-            peaks[j] = max(peaks[j], x)
-            total += x * x
-        largest = max(largest, total)
-    return peaks, np.sqrt(largest)
+            j = column(rows, i, e)
+            peaks[j] = max(peaks[j], abs(rows.data[e]))
+    return peaks
 
 
 @njit(cache=True, nogil=True)

@@ -135,7 +135,7 @@ def _can_wait_for_a_matrix(problem) -> bool:
 def _is_worth_a_matrix(problem) -> bool:
     design = problem.design
     return _has_room_for_a_matrix(problem) and (
-        MATRICES * (design.matrix_seconds + 5e-5 * design.outputs) <= PASSES * (3e-9 * design.work + 2e-4)
+        MATRICES * (design.matrix_seconds + 1e-4) <= PASSES * (3e-9 * design.work + 2e-4)
     )
 
 

@@ -5,8 +5,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
 from threadpoolctl import threadpool_limits
 
 from fenchel._memory import require_memory
@@ -144,16 +145,11 @@ def crossed_hessian(design: Design, mass, mu, lam: float) -> np.ndarray:
     """
     size, labels = design.n_columns + design.free, design.outputs
     matrix = np.zeros((size, labels, size, labels))
-    for k in range(labels):
-        matrix[:, k, :, k] = bordered_gram(design, mass * mu[:, k])
     by_rows, by_blocks = design.hessian_work
     if by_rows <= by_blocks:
-        for k in range(labels):
-            for j in range(k + 1):
-                matrix[:, k, :, j] -= bordered_gram(design, mass * mu[:, k] * mu[:, j])
-                matrix[:, j, :, k] = matrix[:, k, :, j]
+        _add_by_rows(design, mass, mu, matrix)
     else:
-        _take_products(design, mass, mu, matrix.reshape(design.dim, design.dim))
+        _add_by_blocks(design, mass, mu, matrix)
     if design.free:
         matrix[-1, :, -1, :] += np.trace(matrix[-1, :, -1, :]) / labels**2
     matrix = matrix.reshape(design.dim, design.dim)
@@ -162,21 +158,36 @@ def crossed_hessian(design: Design, mass, mu, lam: float) -> np.ndarray:
     return matrix
 
 
-def _take_products(design, mass, mu, matrix):
-    """matrix (A·K, A·K) −= Σ_i m_i z_i z_iᵀ, z_i = x_i ⊗ μ_i, by BLAS on blocks of rows; written."""
-    height, labels = max(2 * TALL // design.dim, 32), design.outputs
-    room, roots = np.empty((height, design.n_columns + design.free, labels)), np.sqrt(mass)
+def _add_by_rows(design, mass, mu, matrix):
+    """matrix (A, K, A, K) += the sums of `crossed_hessian`, a Gram matrix for each pair of labels."""
+    for k in range(design.outputs):
+        matrix[:, k, :, k] = bordered_gram(design, mass * mu[:, k])
+    for k in range(design.outputs):
+        for j in range(k + 1):
+            matrix[:, k, :, j] -= bordered_gram(design, mass * mu[:, k] * mu[:, j])
+            matrix[:, j, :, k] = matrix[:, k, :, j]
+
+
+def _add_by_blocks(design, mass, mu, matrix):
+    """The same by BLAS on blocks of rows: −Σ_i m_i z_i z_iᵀ, z_i = x_i ⊗ μ_i, and Σ_i m_i x_i z_iᵀ, which has
+    the blocks of single labels.
+    """
+    size, labels = design.n_columns + design.free, design.outputs
+    height, flat = min(max(2 * TALL // design.dim, 32), design.n), matrix.reshape(design.dim, design.dim)
+    room, roots, own = np.empty((height, size, labels)), np.sqrt(mass)[:, None], np.zeros((size, design.dim))
     for start, block in design.dense_blocks(height):
-        stop = start + block.shape[0]
-        shares = roots[start:stop, None] * mu[start:stop]
-        z = room[: stop - start]
-        np.multiply(block[:, :, None], shares[:, None, :], out=z[:, : design.n_columns])
+        weights = roots[start : start + block.shape[0]]
+        x = np.multiply(block, weights)
         if design.free:
-            z[:, -1] = design.constant * shares
-        flat = z.reshape(stop - start, design.dim)
-        dsyrk(-1.0, flat.T, beta=1.0, c=matrix.T, overwrite_c=True, lower=True)
+            x = np.hstack([x, design.constant * weights])
+        z = np.multiply(x[:, :, None], mu[start : start + x.shape[0], None, :], out=room[: x.shape[0]])
+        z = z.reshape(x.shape[0], design.dim)
+        dsyrk(-1.0, z.T, beta=1.0, c=flat.T, overwrite_c=True, lower=True)
+        own += x.T @ z
     upper = np.triu_indices(design.dim, 1)
-    matrix.T[upper] = matrix[upper]
+    flat.T[upper] = flat[upper]
+    for k in range(labels):
+        matrix[:, k, :, k] += own[:, k::labels]
 
 
 def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
@@ -240,12 +251,15 @@ class Cholesky:
 
     def __init__(self, matrix: np.ndarray):
         with _threads_for(matrix):
-            # The transpose is the same matrix, in the order of LAPACK: no copy is made.
-            self.factor = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
+            # The transpose is the same matrix, in the order of LAPACK: no copy is made. SciPy's functions
+            # around these two take longer than a matrix of fifty rows.
+            self.factor, failed = dpotrf(matrix.T, overwrite_a=True, clean=False)
+        if failed:
+            raise LinAlgError(f"the leading {failed} rows are not positive definite")
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        with _threads_for(self.factor[0]):
-            return cho_solve(self.factor, rhs, check_finite=False)
+        with _threads_for(self.factor):
+            return dpotrs(self.factor, rhs)[0]
 
 
 def _threads_for(matrix):

@@ -16,6 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel import _sparse
 from fenchel._cache import njit
@@ -24,6 +25,8 @@ from fenchel._threads import PARTS, for_each_share, thread_count
 TALL = 2**17  # numbers of a block of rows that BLAS is given: half of the second-level cache
 ALONE = 2**18  # multiplications up to which BLAS takes one core; the others are busy with other parts
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
+SIDE_BY_SIDE = 0.25  # likewise one in a loop over dense rows, which fills registers
+CALLS = 2e4  # multiplications that the calls of dense blocks take as long as
 ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 FAR = 2.0  # a column is shifted where it is farther from zero than this many times its width: exactly, then
 
@@ -79,9 +82,9 @@ class Design:
         return for_each_share(count, work, self.threads, task, parts)
 
     @property
-    def work(self) -> int:
-        """Multiplications of a pass over all scores."""
-        return self.rows.nnz * self.outputs
+    def work(self) -> float:
+        """Multiplications of a pass over all scores, as long as those of a loop over sparse rows take."""
+        return self.rows.nnz * self.outputs * (SIDE_BY_SIDE if isinstance(self.rows, _sparse.Table) else 1.0)
 
     @property
     def table(self) -> np.ndarray | None:
@@ -104,7 +107,12 @@ class Design:
     def adjoint(self, r: np.ndarray) -> np.ndarray:
         """Aᵀ r, (dim,), of r (n,) or (n, K)."""
         pulled = self.transposed(r)
-        return np.concatenate([pulled, np.atleast_1d(self.constant * r.sum(axis=0))]) if self.free else pulled
+        if not self.free:
+            return pulled
+        out = np.empty(self.dim)
+        out[: self.penalised] = pulled
+        out[self.penalised :] = self.constant * r.sum(axis=0)
+        return out
 
     def transposed(self, r: np.ndarray) -> np.ndarray:
         """Xᵀ r, flat, of r (n,) or (n, any)."""
@@ -118,7 +126,10 @@ class Design:
                 add(self.rows, start, stop, r, out.reshape(-1))
             return out.reshape(-1)
 
-        return sum(self.for_each_part(self.n, self.work, part))
+        first, *others = self.for_each_part(self.n, self.work, part)
+        for other in others:
+            first += other
+        return first
 
     def spreads(self, mass: np.ndarray) -> np.ndarray:
         """(A,) the variance of each column divided by its share of entries: rare ones do not look small."""
@@ -141,7 +152,7 @@ class Design:
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (A, A), weights ≥ 0: by sparse rows, or by dense blocks where that is less."""
         by_rows, by_blocks = self.gram_work
-        if by_rows <= by_blocks:
+        if by_rows <= by_blocks + CALLS:
             return self._gram_by_rows(weights, by_rows)
         return self._gram_by_blocks(weights)
 
@@ -159,7 +170,7 @@ class Design:
         """Likewise of the Hessian: K(K + 1)/2 Gram matrices, or one of all A·K products."""
         by_rows, by_blocks = self.gram_work
         pairs = self.outputs * (self.outputs + 1) / 2
-        return pairs * by_rows, float(self.outputs) ** 2 * by_blocks
+        return pairs * (by_rows + CALLS), float(self.outputs) ** 2 * by_blocks + CALLS
 
     @property
     def matrix_seconds(self) -> float:
@@ -167,22 +178,20 @@ class Design:
         cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
         return 1e-9 * (min(self.hessian_work) + 0.3 * IN_BLAS * cores * float(self.dim) ** 3)
 
-    @cached_property
-    def _ordered_rows(self) -> _sparse.Rows:
-        return _sparse.as_rows(_sparse.as_csr(self.rows))
-
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
             out = np.zeros((self.n_columns, self.n_columns))
-            weighted_gram(self._ordered_rows, start, stop, weights, out)
+            add_weighted_pairs(self.rows, start, stop, weights, out)
             return out
 
-        upper, *others = self.for_each_part(self.n, work, part)
+        gram, *others = self.for_each_part(self.n, work, part)
         for other in others:
-            upper += other
+            gram += other
         del others
-        upper += np.triu(upper, 1).T
-        return upper
+        diagonal = gram.diagonal().copy()
+        gram += gram.T
+        np.fill_diagonal(gram, diagonal)
+        return gram
 
     def _gram_by_blocks(self, weights):
         out, roots = np.zeros((self.n_columns, self.n_columns)), np.sqrt(weights)[:, None]
@@ -196,11 +205,15 @@ class Design:
 
     def dense_blocks(self, height: int):
         """(start, X[start : start + height]) over all rows, dense."""
-        dense = isinstance(self.rows, _sparse.Table)
-        matrix = self.rows.matrix if dense else _sparse.as_csr(self.rows)
         for start in range(0, self.n, height):
-            block = matrix[start : start + height]
-            yield start, block if dense else block.toarray()
+            block = self._dense_if_small[start : start + height]
+            yield start, block.toarray() if sp.issparse(block) else block
+
+    @cached_property
+    def _dense_if_small(self) -> np.ndarray | sp.csr_matrix:
+        """(n, A): a small matrix is made dense once and for all; slices of a sparse one take longer."""
+        matrix = self.rows.matrix
+        return matrix.toarray() if sp.issparse(matrix) and self.n * self.n_columns <= TALL else matrix
 
     def columns(self, mass, stride, starts=None) -> Columns:
         """For the methods that update one weight at a time; rows are examples, or candidates by `starts`."""
@@ -325,10 +338,10 @@ def _add_squares(rows, start, stop, r, out):
 
 
 @njit(cache=True, nogil=True)
-def weighted_gram(rows, start, stop, weights, out):
-    """Upper triangle of out += Σ_i weights_i x_i x_iᵀ over start ≤ i < stop; out (d, d) written.
+def add_weighted_pairs(rows, start, stop, weights, out):
+    """out_jk += Σ_i weights_i x_ij x_ik over start ≤ i < stop; out (d, d) written.
 
-    Indices within a row must increase, so that the second is never the smaller.
+    Of j ≠ k only one of the two entries, whichever column comes first in the row.
     """
     d, flat = np.uint64(out.shape[1]), out.reshape(-1)
     for i in range(start, stop):

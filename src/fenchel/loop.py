@@ -202,11 +202,11 @@ class _Run:
         return self._result(state, status)
 
     def _step(self, state):
-        before = self.meter.wall
+        before = self.meter.seconds
         with self.meter.running():
             self.solver.step(self.problem, state)
         self.steps += 1
-        self.longest["step"] = max(self.longest["step"], self.meter.wall - before)
+        self.longest["step"] = max(self.longest["step"], self.meter.seconds - before)
 
     def _wants_another(self, status, state) -> bool:
         """Whether the next solver is to take over: never at a limit, nor where the run has converged."""
@@ -325,7 +325,8 @@ class _Run:
             return Status.RUNNING
         if state.passes >= self.stop.max_passes:
             return Status.MAX_PASSES
-        if self.meter.wall + self._next_seconds >= self.stop.max_seconds:
+        limit = self.stop.max_seconds
+        if limit < inf and self.meter.wall + self._next_seconds >= limit:
             return Status.MAX_SECONDS
         return Status.RUNNING
 

@@ -60,7 +60,7 @@ class Certified:
                 return end
         return -side * inf
 
-    def _balance(self, v, scores=None, enough=None, last=False):
+    def _balance(self, v, scores=None, enough=0.0, last=False):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
 
         scores: those at v, if known; written. enough: as in `Crossed.offset`.
@@ -96,7 +96,7 @@ class Certified:
         imbalance, own = self._imbalance(v), v[: self.penalised]
         self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
-        v, scores = self._balance(v, enough=1e-7)  # a bound does not rest on this one: P is off by its square
+        v, scores = self._balance(v, enough=0.01)  # a bound does not rest on this one: P is off by its square
         return self.proven_point(v, *self._value_and_gap(v, scores, mu, entropies=entropies), imbalance)
 
     def proven_point(self, v, value, gap, moved, imbalance=0.0) -> Point:

@@ -40,7 +40,7 @@ from fenchel.structures import binary_batch, chain_batch, crossed_batch, passes
 from fenchel.structures.base import Structure
 
 # On dense features: kernels that take several rows at a time.
-SEVERAL_ROWS = {"binary": binary_batch, "flat crossed": crossed_batch, "chain": chain_batch}
+SEVERAL_ROWS = {"flat crossed": crossed_batch, "chain": chain_batch}
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 
 
@@ -144,10 +144,9 @@ class Problem(Certified, Curved):
     @cached_property
     def extent(self) -> Extent:
         """How large the features are: what rounding is measured by."""
-        parts, cost, edge_norm = self.structure.measures(self.examples)
-        return certificates.extent_of(
-            self.design.rows, self.design.outputs, parts, edge_norm, cost * self.loss.hinge
-        )
+        (parts, cost, edge_norm), design = self.structure.measures(self.examples), self.design
+        cost *= self.loss.hinge
+        return certificates.extent_of(design.rows, design.norms, design.outputs, parts, edge_norm, cost)
 
     @property
     def shape(self) -> tuple:
@@ -262,7 +261,10 @@ class Problem(Certified, Curved):
 
     def evaluate(self, w, scores=None) -> Evaluation:
         """P and ∇P (with the hinge loss a subgradient) at w: one pass. scores: those at w, if known."""
-        pulled, parts = self._pull(w, scores)
+        if self.structure.name == "binary" and not self.loss.hinge:
+            pulled, parts, scores = self._pull_of_pairs(w, scores)
+        else:
+            pulled, parts = self._pull(w, scores)
         value, moved = map(sum, zip(*parts, strict=True))
         own = w[: self.penalised]
         value += self.regularizer.value(own)
@@ -279,6 +281,15 @@ class Problem(Certified, Curved):
             kernel = self._several_rows.value_and_pull if self._several_rows else losses.log_value_and_pull
         given = self._given(scores)
         return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, given, v))
+
+    def _pull_of_pairs(self, w, scores):
+        """The same of two classes with the log loss, and the scores: they are as few as the examples."""
+        known, scores = scores is not None, np.empty(self.n) if scores is None else scores
+        kernel = binary_batch.value_and_pull
+        pulled, parts = self._pulled(
+            lambda start, stop, v: kernel(self.blocks, start, stop, w, known, scores, v)
+        )
+        return pulled, parts, scores
 
     @property
     def _several_rows(self):

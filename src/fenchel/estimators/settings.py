@@ -89,7 +89,7 @@ MAY_BE_NONE = frozenset(
 
 def check_settings(estimator, may_be_none=MAY_BE_NONE) -> None:
     """ValueError that names the first setting of the estimator that is not what it should be."""
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in vars(estimator).items():  # get_params would look up the signature: 60 µs
         if name not in EXPECTED or (value is None and name in may_be_none):
             continue
         words, is_right = EXPECTED[name]

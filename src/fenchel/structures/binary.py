@@ -61,7 +61,7 @@ class Binary(base.Structure):
         """(n,) scores whose marginals are μ: the log-odds."""
         return np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
 
-    def offset(self, blocks, scores, each_part, enough=None):
+    def offset(self, blocks, scores, each_part, enough=0.0):
         """The free b that minimises the log loss at scores + b; it costs too little to end earlier."""
         return offsets.offset_of_two(blocks, scores, each_part)
 

@@ -66,7 +66,7 @@ class Crossed(base.Structure):
         logs = np.maximum(mu, TINY)
         return np.log(logs, out=logs)
 
-    def offset(self, blocks, scores, each_part, enough=None):
+    def offset(self, blocks, scores, each_part, enough=0.0):
         """The free b (K,), mean zero, that minimises the log loss at scores + b; `enough` ends it earlier."""
         return offsets.offset_of_labels(blocks, scores, each_part, enough)
 

@@ -10,6 +10,7 @@ from math import log, log1p
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, load, store, zeros
@@ -17,6 +18,8 @@ from fenchel._math import TINY
 
 LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
 FAR = 200.0  # the most that a tilt may add to a logarithm
+FEW = 16  # labels
+POOR = 0.1  # of what is off balance, the most that a Newton step with the right Hessian leaves
 ENOUGH = 1e-14  # of Σ m_i |y_i − μ_i|: what a Newton step leaves of it then is rounding
 
 
@@ -90,7 +93,7 @@ def tilt_of_labels(blocks, mu, each_part) -> np.ndarray | None:
 
     The best offset at the scores log μ, without a logarithm or an exponential for each of them.
     """
-    delta, balanced = _balance(blocks, mu, np.zeros(mu.shape[1]), each_part, steps=20, halvings=10, odds=True)
+    delta, balanced = _balance(blocks, mu, np.zeros(mu.shape[1]), each_part, steps=40, halvings=10, odds=True)
     return delta if balanced and np.abs(delta).max() < FAR else None
 
 
@@ -106,17 +109,17 @@ def tilt_rows(start, stop, growth, mu):
             mu[i, k] /= total
 
 
-def offset_of_labels(blocks, scores, each_part, enough=None) -> np.ndarray:
+def offset_of_labels(blocks, scores, each_part, enough=0.0) -> np.ndarray:
     """The b (K,), mean zero, that minimises the log loss at scores + b: damped Newton.
 
-    enough: of Σ m_i |y_i − μ_i|, what may be left of balance; rounding unless given.
+    enough: of what is off balance at b = 0, the share that may be left; 0 goes on to rounding.
 
     Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
     scores divided by T, which are close, and T goes to one by halves.
     """
-    size, least = scores.shape[1], ENOUGH if enough is None else enough
-    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, least, steps=20, halvings=10)
-    if balanced or enough is not None:
+    size = scores.shape[1]
+    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, start=enough, steps=40, halvings=10)
+    if balanced or enough > 0.0:
         return b
     centre = blocks.mass @ scores
     scores = scores - centre
@@ -130,44 +133,90 @@ def offset_of_labels(blocks, scores, each_part, enough=None) -> np.ndarray:
     return b - b.mean()
 
 
-def _balance(blocks, scores, b, each_part, enough=ENOUGH, steps=100, halvings=60, odds=False):
+def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, halvings=60, odds=False):
     """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding.
 
-    odds: scores are their exponentials, at most 1.
+    Of more than a few labels the Hessian, which takes up to K/2 times as long as the rest, is that of where
+    the search begins; the BFGS formula keeps it up, and where a step was poor it is computed anew.
+    enough: of Σ m_i |y_i − μ_i|, what may be left of balance. start: likewise of what there was. odds: scores
+    are their exponentials, at most 1.
     """
     largest = 0.0 if odds else max(float(scores.max()), -float(scores.min()))
     depth = 1.0 + np.sqrt(scores.shape[0]) / 16.0  # how errors grow in a sum over all examples
-    now = _moments(blocks, scores, b, each_part, odds)
+
+    def at(b, curved):
+        return _moments(blocks, scores, b, each_part, odds, curved)
+
+    few, now = scores.shape[1] <= FEW, at(b, True)
+    hessian, exact, most = now.hessian, True, start * np.abs(now.excess).sum()
     for _ in range(steps):
-        if not (np.abs(now.excess) > enough * depth * now.scale).any():
+        if not (np.abs(now.excess) > enough * depth * now.scale).any() or np.abs(now.excess).sum() <= most:
             break
-        step = _newton_step(now, 4.0 * (1.0 + largest + np.abs(b).max()))
-        slope = now.excess @ step
-        for _ in range(halvings):
-            moved = b - step
-            moved -= moved.mean()
-            new = _moments(blocks, scores, moved, each_part, odds)
-            if new.value <= now.value - 1e-4 * slope and slope > 1e-13 * now.value:
-                break
-            if slope <= 1e-9 * now.value and np.abs(new.excess).sum() < np.abs(now.excess).sum():
-                break  # the value has no digits left to tell
-            step, slope = 0.5 * step, 0.5 * slope
-        else:
+        if hessian is None:
+            hessian, exact = at(b, True).hessian, True
+        step = _newton_step(hessian, now.excess, 4.0 * (1.0 + largest + np.abs(b).max()))
+        found = _descend(now, step, halvings if exact else 1, lambda step, b=b: at(b - step, few))
+        if found is None and exact:
             break
-        b, now = moved, new
+        if found is None:
+            hessian = None
+            continue
+        (step, new), before = found, hessian
+        hessian = new.hessian  # None of many labels
+        if not few and np.abs(new.excess).sum() < POOR * np.abs(now.excess).sum():
+            hessian = _updated(before, step, now.excess - new.excess)
+        b, now, exact = b - step, new, few
     rounding = depth * (1e-15 + 2.0 * np.spacing(largest + np.abs(b).max()))
     return b, bool((np.abs(now.excess) <= rounding).all())
 
 
-def _newton_step(now, longest):
+def _descend(now, step, trials, after):
+    """The step, halved until the loss decreases, and the moments after(step) there; else None."""
+    slope = now.excess @ step
+    for _ in range(trials):
+        new = after(step)
+        if new.value <= now.value - 1e-4 * slope and slope > 1e-13 * now.value:
+            return step, new
+        if slope <= 1e-9 * now.value and np.abs(new.excess).sum() < np.abs(now.excess).sum():
+            return step, new  # the value has no digits left to tell
+        step, slope = 0.5 * step, 0.5 * slope
+    return None
+
+
+def _updated(hessian, moved, change):
+    """The BFGS formula: the matrix nearest to the Hessian that sends `moved` to `change`."""
+    along, product = hessian @ moved, float(moved @ change)
+    curvature = float(moved @ along)
+    if not (product > 0.0 and curvature > 0.0):
+        return None
+    return hessian + np.outer(change, change / product) - np.outer(along, along / curvature)
+
+
+def _newton_step(hessian, excess, longest):
     """hessian⁻¹ excess, no entry longer than allowed; where the hessian has no digits, along the gradient."""
-    if not np.isfinite(now.hessian).all():
-        return np.zeros_like(now.excess)
-    values, vectors = np.linalg.eigh(now.hessian)
-    values = np.maximum(values, max(1e-15 * values[-1], 1e-150))
-    step = vectors @ ((vectors.T @ now.excess) / values)
+    if not np.isfinite(hessian).all():
+        return np.zeros_like(excess)
+    step = _solved(hessian, excess)
+    if step is None:
+        values, vectors = np.linalg.eigh(hessian)
+        values = np.maximum(values, max(1e-15 * values[-1], 1e-150))
+        step = vectors @ ((vectors.T @ excess) / values)
     step -= step.mean()
     return step * min(1.0, longest / max(np.abs(step).max(), TINY))
+
+
+def _solved(hessian, excess):
+    """hessian⁻¹ excess up to a constant, by Cholesky of what has ones on its diagonal; None where that fails.
+
+    Labels moved together change nothing: along that direction the matrix is made regular.
+    """
+    roots = np.sqrt(hessian.diagonal())
+    if not roots.all():
+        return None
+    together = roots / np.linalg.norm(roots)
+    _, step, failed = dposv(hessian / roots / roots[:, None] + np.outer(together, together), excess / roots)
+    step /= roots
+    return step if not failed and float(excess @ step) > 0.0 else None
 
 
 class Moments(NamedTuple):
@@ -176,13 +225,15 @@ class Moments(NamedTuple):
     value: float  # Σ m_i loss_i
     excess: np.ndarray  # (K,) its gradient Σ m_i (μ_i − y_i)
     scale: np.ndarray  # (K,) the sum of what cancels in it
-    hessian: np.ndarray  # (K, K) Σ m_i (diag μ_i − μ_i μ_iᵀ)
+    hessian: np.ndarray | None  # (K, K) Σ m_i (diag μ_i − μ_i μ_iᵀ), where it was asked for
 
 
-def _moments(blocks, scores, b, each_part, odds) -> Moments:
+def _moments(blocks, scores, b, each_part, odds, curved) -> Moments:
     added = np.exp(np.clip(b, -FAR, FAR)) if odds else b
-    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, added, odds))
+    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, added, odds, curved))
     value, excess, scale, products = map(sum, zip(*parts, strict=True))
+    if not curved:
+        return Moments(value, excess, scale, None)
     np.fill_diagonal(products, 0.0)
     products += products.T
     hessian = np.diag(products.sum(axis=0)) - products  # its rows sum to zero: no digits cancel
@@ -190,8 +241,8 @@ def _moments(blocks, scores, b, each_part, odds) -> Moments:
 
 
 @njit(cache=True, nogil=True)
-def _sums(blocks, start, stop, scores, b, odds):
-    """Value, excess and scale of `Moments`, and Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop.
+def _sums(blocks, start, stop, scores, b, odds, curved):
+    """Value, excess and scale of `Moments`, and, if curved, Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop.
 
     odds: scores and b are the exponentials of what they stand for.
     """
@@ -214,7 +265,8 @@ def _sums(blocks, start, stop, scores, b, odds):
         for i in range(first, last):
             row = mu[(i - first) * size :]
             value += _settle_row(blocks, i, best[i - first], size, row, excess, scale)
-            _add_products(blocks.mass[i], size, row, products.reshape(-1))
+            if curved:
+                _add_products(blocks.mass[i], size, row, products.reshape(-1))
     return value, excess, scale, products
 
 

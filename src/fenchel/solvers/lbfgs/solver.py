@@ -20,10 +20,14 @@ SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where
 
 @dataclass
 class LBFGSState(BatchState):
-    """Adds the last steps and gradient changes, and the coordinates these are in: None are the weights."""
+    """Adds the last steps and gradient changes, and the coordinates these are in: None are the weights.
+
+    inside: the evaluation in these coordinates.
+    """
 
     pairs: Pairs | None = None
     coordinates: Coordinates | None = None
+    inside: "_Inside | None" = None
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,12 @@ class LBFGS(BatchSolver):
 
     def init(self, problem, start):
         begun = super().init(problem, start)
+        inside = _Inside.of(begun.evaluation, problem.coordinates)
         pairs = Pairs(self.memory, problem.dim)
-        return LBFGSState(**vars(begun), pairs=pairs, coordinates=problem.coordinates)
+        return LBFGSState(**vars(begun), pairs=pairs, coordinates=problem.coordinates, inside=inside)
 
     def step(self, problem, state):
-        before, pairs = state.evaluation, state.pairs
+        pairs = state.pairs
         direction, slope = self._direction(problem, state)
         if not slope < 0.0:  # memory spoilt by rounding: start it anew
             pairs.forget()
@@ -59,14 +64,16 @@ class LBFGS(BatchSolver):
             state.stalled = not len(pairs)
             pairs.forget()
             return
-        pairs.remember(problem.design, *(_Inside.of(each, state.coordinates) for each in (before, after)))
+        before, state.inside = state.inside, _Inside.of(after, state.coordinates)
+        pairs.remember(problem.design, before, state.inside)
         state.evaluation = after
         state.updates += 1
 
     def _direction(self, problem, state):
         """The direction of the memory and its slope; with an L1 term only where it agrees with −gradient."""
-        now, coordinates = state.evaluation, state.coordinates
-        gradient = now.gradient if coordinates is None else coordinates.gradient(now.gradient)
+        now, coordinates, gradient = state.evaluation, state.coordinates, state.inside.smooth
+        if now.gradient is not now.smooth:
+            gradient = now.gradient if coordinates is None else coordinates.gradient(now.gradient)
         direction, slope = state.pairs.direction(problem.design, gradient)
         if coordinates is not None:
             direction = coordinates.direction(direction)
