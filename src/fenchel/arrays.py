@@ -56,7 +56,7 @@ def distributions(y, labels, loss) -> Rows:
     if codes.size and whole.max() >= size:
         raise ValueError(f"y holds the label {whole.max()}, but labels={size} allows 0 … {size - 1}")
     n = whole.size
-    return as_rows(sp.csr_matrix((np.ones(n), whole, np.arange(n + 1)), shape=(n, size)))
+    return Rows(np.arange(n + 1, dtype=np.uint64), whole.astype(np.uint32), np.ones(n), size)
 
 
 def _soft_targets(y, labels, loss):

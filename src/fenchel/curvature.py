@@ -184,10 +184,9 @@ def _add_by_blocks(design, mass, mu, matrix):
         z = z.reshape(x.shape[0], design.dim)
         dsyrk(-1.0, z.T, beta=1.0, c=flat.T, overwrite_c=True, lower=True)
         own += x.T @ z
-    upper = np.triu_indices(design.dim, 1)
-    flat.T[upper] = flat[upper]
-    for k in range(labels):
-        matrix[:, k, :, k] += own[:, k::labels]
+    np.copyto(flat, flat.T, where=np.tri(design.dim, k=-1, dtype=bool))
+    blocks = np.einsum("akbk->abk", matrix)  # a view
+    blocks += own.reshape(size, size, labels)
 
 
 def joint_hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from fenchel._math import TINY
 
 LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
 FAR = 200.0  # the most that a tilt may add to a logarithm
-FEW = 16  # labels
+FEW, LITTLE = 16, 3e5  # labels; multiplications that take no longer than the calls around them
 POOR = 0.1  # of what is off balance, the most that a Newton step with the right Hessian leaves
 ENOUGH = 1e-14  # of Σ m_i |y_i − μ_i|: what a Newton step leaves of it then is rounding
 
@@ -147,7 +147,7 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, 
     def at(b, curved):
         return _moments(blocks, scores, b, each_part, odds, curved)
 
-    few, now = scores.shape[1] <= FEW, at(b, True)
+    few, now = scores.shape[1] <= FEW or scores.size * scores.shape[1] <= LITTLE, at(b, True)
     hessian, exact, most = now.hessian, True, start * np.abs(now.excess).sum()
     for _ in range(steps):
         if not (np.abs(now.excess) > enough * depth * now.scale).any() or np.abs(now.excess).sum() <= most:

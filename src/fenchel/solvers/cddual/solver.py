@@ -15,6 +15,7 @@ from fenchel.solvers.cddual.pair import Method
 from fenchel.solvers.dual import DualSolver, DualState
 
 EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
+ROUND = 1e5  # multiplications that take as long as what is done between steps
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
 
 METHODS = {
@@ -124,6 +125,13 @@ class CDDual(DualSolver):
         return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
 
     def step(self, problem, state):
+        """One round; where few examples are due and that takes no time, several, up to half a pass."""
+        visits, enough = 0, min(0.5, ROUND / max(problem.design.work, 1.0)) * problem.n
+        while visits < enough:
+            visits += self._round(problem, state)
+
+    def _round(self, problem, state) -> int:
+        """Optimise the blocks that are due; returns how many."""
         order = state.rng.permutation(problem.n).view(np.uint64)
         visits = order.size
         if problem.loss.hinge:
@@ -141,6 +149,7 @@ class CDDual(DualSolver):
         progress = (gap / state.last_gap) ** 0.6 if gap < state.last_gap else 1.0
         self.note_gap(problem, state, gap * progress)
         state.last_gap = gap
+        return visits
 
     def _hinge_step(self, problem, state, order):
         if problem.structure.name == "binary":
