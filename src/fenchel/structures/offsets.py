@@ -129,8 +129,7 @@ def offset_of_labels(blocks, scores, each_part, enough=0.0) -> np.ndarray:
         b, _ = _balance(blocks, scores / temperature, b, each_part, enough=1e-2)
         cooler = max(0.5 * temperature, 1.0)
         b, temperature = b * (temperature / cooler), cooler
-    b = _balance(blocks, scores, b, each_part)[0] - centre
-    return b - b.mean()
+    return _centred(_balance(blocks, scores, b, each_part)[0] - centre)
 
 
 def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, halvings=60, odds=False):
@@ -155,7 +154,7 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, 
         if hessian is None:
             hessian, exact = at(b, True).hessian, True
         step = _newton_step(hessian, now.excess, 4.0 * (1.0 + largest + np.abs(b).max()))
-        found = _descend(now, step, halvings if exact else 1, lambda step, b=b: at(b - step, few))
+        found = _descend(now, step, halvings if exact else 1, lambda step, b=b: at(_centred(b - step), few))
         if found is None and exact:
             break
         if found is None:
@@ -165,9 +164,13 @@ def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, 
         hessian = new.hessian  # None of many labels
         if not few and np.abs(new.excess).sum() < POOR * np.abs(now.excess).sum():
             hessian = _updated(before, step, now.excess - new.excess)
-        b, now, exact = b - step, new, few
-    rounding = depth * (1e-15 + 2.0 * np.spacing(largest + np.abs(b).max()))
+        b, now, exact = _centred(b - step), new, few
+    rounding = depth * np.maximum(1e-15 + 2.0 * np.spacing(largest + np.abs(b).max()), ENOUGH * now.scale)
     return b, bool((np.abs(now.excess) <= rounding).all())
+
+
+def _centred(b):
+    return b - b.mean()
 
 
 def _descend(now, step, trials, after):
