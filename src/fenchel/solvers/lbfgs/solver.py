@@ -64,9 +64,9 @@ class LBFGS(BatchSolver):
             state.stalled = not len(pairs)
             pairs.forget()
             return
-        before, state.inside = state.inside, _Inside.of(after, state.coordinates)
-        pairs.remember(problem.design, before, state.inside)
-        state.evaluation = after
+        inside = _Inside.of(after, state.coordinates)
+        pairs.remember(problem.design, state.inside, inside)
+        state.evaluation, state.inside = after, inside
         state.updates += 1
 
     def _direction(self, problem, state):
