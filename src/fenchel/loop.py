@@ -19,6 +19,7 @@ from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, St
 # Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart (the
 # square of it where there is an estimate).
 FIRST_CHECK, FARTHER = 10.0, 1.4
+UNSEEN = 3.0  # steps that a certificate is taken to last as long as, before one was made
 WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
 
@@ -333,7 +334,7 @@ class _Run:
     @property
     def _next_seconds(self) -> float:
         """What another step would take beyond the time limit: half of itself, and the last certificate."""
-        return 0.5 * self.longest["step"] + (self.longest["check"] or self.longest["step"])
+        return 0.5 * self.longest["step"] + (self.longest["check"] or UNSEEN * self.longest["step"])
 
     def _decide(self, point, state) -> Status:
         if not self.certifies:
