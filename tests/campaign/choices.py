@@ -21,6 +21,7 @@ OPTIONS = {
     "Newton": {},
     "LBFGS": {"memory": [10, 1, 3]},
     "TRON": {"accuracy": [0.1, 0.9, 1e-3]},
+    "ProxNewton": {},
     "SGD": {"eta0": ["search", 1.0, 1e-3, 100.0]},
     "SAG": {"sampling": ["uniform", "lipschitz"], "line_search": ["skip", "every"]},
     "CDDual": {
@@ -42,6 +43,7 @@ OPTIONS = {
         "first": [1e-3, 0.0, 1.0, 1e-12],
     },
     "CuttingPlane": {"slack": ["n", "1"]},
+    "CDOutputs": {"cheap": [10, 0, 1]},
     "Perceptron": {},
 }
 
