@@ -57,7 +57,7 @@ class Fenchel:
     Without an L2 term the gap says little before the zeros are found: its loose tolerances stand closer.
     """
 
-    tolerances = [10.0, *spaced(0, -1, per_decade=32), *spaced(-1.25, -8)]
+    tolerances = spaced(1, 0, 1) + spaced(-0.03, -1, per_decade=32) + spaced(-1.25, -8)
 
     def __init__(self, solver, ratio):
         self.solver, self.ratio, self.name = solver, ratio, f"fenchel {solver}"
