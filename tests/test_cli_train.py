@@ -88,7 +88,7 @@ def test_trace_has_a_row_per_check_and_the_validation_accuracy(folder, data, tes
     assert (header["seed"], header["C"], header["tol"]) == (0, 1.0, 1e-3)
     assert header["certificate"]["status"] == "CONVERGED"
     trace = read_trace("t.jsonl")
-    assert np.diff(trace.column("passes")).max() < 1.5
+    assert np.diff(trace.column("passes")).max() < 2.5  # a check a pass, and a step is up to one and a half
     X, y = read_libsvm(test)
     assert trace[-1].validation == np.mean(fenchel.load("m").predict(X) == y)
 

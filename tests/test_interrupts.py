@@ -100,7 +100,8 @@ def check_interrupts(problem, solver):
             break
         assert result.status is Status.INTERRUPTED
         assert result.certificate.dual <= whole.certificate.primal * (1.0 + 1e-12)
-        assert problem.value_at(result.w)[0] == pytest.approx(result.certificate.primal, rel=1e-10)
+        value, _ = problem.value_at(result.w, result.b)
+        assert value == pytest.approx(result.certificate.primal, rel=1e-10)
 
 
 @pytest.mark.parametrize("k", range(1, 12))

@@ -139,7 +139,7 @@ def test_recentring_keeps_beta_at_its_centre_and_what_the_residuals_add(solver, 
         expected = now.proximal_weights(state.mu, state.centre)
         np.testing.assert_allclose(state.v, expected, rtol=1e-10, atol=1e-11)
         moved += not np.array_equal(before, state.centre)
-    assert state.epochs == 13
+    assert state.epochs >= 13  # cd-dual makes several rounds in a step where few examples are due
     assert moved >= 3
 
 

@@ -286,7 +286,7 @@ def test_a_mismatch_names_solver_model_and_alternatives():
     with pytest.raises(ValueError, match=message):
         solve(problems.binary(X, y, loss="hinge"), "lbfgs")
     with pytest.raises(
-        ValueError, match=r"'sdca' .*: it has no regulariser and so no dual; use gis, .*, tron$"
+        ValueError, match=r"'sdca' .*: it has no regulariser and so no dual; use gis, .*, tron, .*sag-nus$"
     ):
         solve(problems.binary(X, y, C=inf), solvers.SDCA())
 

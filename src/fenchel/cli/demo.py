@@ -93,7 +93,7 @@ def _train(path, folder):
     from fenchel.cli.traces import save_trace, settings_of
 
     kind = load_kind("crf")
-    corpus = kind.read(str(path), {"template": TEMPLATE, "format": "columns"})
+    corpus = kind.read(str(path), {"template": TEMPLATE, "format": "columns", "separator": None})
     model = fenchel.ChainCRF(C=CONSTANT, template=TEMPLATE, tol=TOL, callbacks=[_draw_gap])
     data = kind.encode(model, corpus)
     click.echo(f"Training a conditional random field on {kind.sizes(model, corpus, data)}.")
