@@ -201,14 +201,14 @@ def test_a_warm_start_goes_on():
 def test_auto_goes_by_the_dual_and_a_path_keeps_the_term():
     problem = binary(l1=0.01, lam=0.1)
     assert solved(problem, tol=1e-4, solver="auto").trace.solver == "cd-dual"
-    assert solved(binary(l1=0.01, lam=0.0), tol=1e-4, solver="auto").trace.solver == "lbfgs"
+    assert solved(binary(l1=0.01, lam=0.0), tol=1e-4, solver="auto").trace.solver == "prox-newton"
     other = problem.with_penalty(0.5)
     assert (other.lam, other.l1) == (0.5, 0.01) and "λ₁ = 0.01" in str(other)
 
 
-@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "lbfgs"])
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name not in {"lbfgs", "prox-newton"}])
 def test_other_solvers_refuse(solver):
-    with pytest.raises(ValueError, match=r"its L1 term has corners; use lbfgs$"):
+    with pytest.raises(ValueError, match=r"its L1 term has corners; use lbfgs, prox-newton$"):
         solve(problems.flat(X3, Y3, c1=1.0), solvers.make(solver))
 
 

@@ -8,7 +8,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from fenchel import ChainCRF, LinearSVC, LogisticRegression, MaxEnt, MaxEntTagger
+from fenchel import (
+    ChainCRF,
+    DependencyParser,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRegressionCV,
+    MaxEnt,
+    MaxEntTagger,
+)
 from fenchel.compat import CRF
 from fenchel.estimators.base import describe_gap
 from fenchel.estimators.settings import EXPECTED
@@ -26,6 +34,8 @@ DATA = {
     MaxEntTagger: WORDS,
     ChainCRF: SEQUENCES,
     CRF: SEQUENCES,
+    DependencyParser: ([[("a", "A"), ("b", "B")], [("b", "B")]], [[2, 0], [0]]),
+    LogisticRegressionCV: TABLE,
 }
 
 # ---- the certificate's sentence
@@ -99,8 +109,15 @@ WRONG = [
     *(("random_state", value, SEED) for value in ("x", -1, 1.5)),
     *(("callbacks", value, CALLBACKS) for value in (print, [1])),
     *(("intercept_scaling", value, "a positive finite number, or None") for value in ("a", 0, inf)),
-    *((name, "x", SWITCH) for name in ("warm_start", "fit_intercept", "observed", "transitions")),
-    *((name, 1, SWITCH) for name in ("bias", "boundaries", "tag_dictionary")),
+    *(
+        (name, "x", SWITCH)
+        for name in ("warm_start", "fit_intercept", "observed", "transitions", "single_root")
+    ),
+    *(
+        (name, 1, SWITCH)
+        for name in ("bias", "boundaries", "tag_dictionary", "refit", "use_legacy_attributes")
+    ),
+    *(("hash_bits", value, "a whole number from 1 to 30, or None") for value in (0, 31, 1.5)),
     *((name, 2, SWITCH) for name in ("all_possible_states", "all_possible_transitions")),
     *((name, value, WHOLE) for name in ("min_count", "beam", "rare") for value in (0, 1.5, "2", None)),
     ("num_memories", 0, WHOLE),

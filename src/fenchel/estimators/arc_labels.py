@@ -12,8 +12,6 @@ from fenchel.estimators.restored import read_array, read_certificate, read_class
 from fenchel.loop import solve
 from fenchel.trace import Certificate
 
-SEEN = 3  # true arcs that must have a feature: labels are crossed with each
-
 
 @dataclass(frozen=True)
 class ArcLabels:
@@ -25,10 +23,13 @@ class ArcLabels:
     certificate: Certificate
 
     @classmethod
-    def fit(cls, rows: Rows, codes, classes, settings: dict, **run) -> "ArcLabels":
-        """rows: the features of each word's true arc. settings: of `problems.flat`; run: of `solve`."""
+    def fit(cls, rows: Rows, codes, classes, min_count: int, settings: dict, **run) -> "ArcLabels":
+        """rows: the features of each word's true arc; those that fewer than min_count have are left out.
+
+        settings: of `problems.flat`; run: of `solve`.
+        """
         counts = np.bincount(rows.indices, minlength=rows.n_columns)
-        columns = np.flatnonzero(counts >= min(SEEN, counts.max(initial=0))).astype(np.uint32)
+        columns = np.flatnonzero(counts >= min(max(min_count, 1), counts.max(initial=0))).astype(np.uint32)
         problem = problems.flat(_chosen(rows, columns), codes, labels=classes.size, **settings)
         result = solve(problem, **run)
         return cls(classes, columns, result.w.reshape(columns.size, -1), result.certificate)

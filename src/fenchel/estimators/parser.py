@@ -163,7 +163,7 @@ class DependencyParser(Trained):
             rows = data.features.rows(data.tokens, data.heads)
             settings = {"C": self.C, "threads": self.n_jobs}
             run = {"solver": "auto", "tol": self.tol, "max_passes": self.max_iter}
-            fitted = ArcLabels.fit(rows, data.codes, data.classes, settings, **run)
+            fitted = ArcLabels.fit(rows, data.codes, data.classes, self.min_count, settings, **run)
             data.models_of_labels[self.C] = fitted
         return data.models_of_labels[self.C]
 
