@@ -18,7 +18,6 @@ LEVELS = [
         "_cache",
         "_compiling",
         "_dispatch",
-        "_inner",
         "_math",
         "_lanes",
         "_sparse",

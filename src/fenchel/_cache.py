@@ -19,6 +19,7 @@ import llvmlite.binding
 import numba
 from numba.core import sigutils, types, typing
 from numba.core.caching import (
+    CompileResultCacheImpl,
     FunctionCache,
     InTreeCacheLocator,
     NullCache,
@@ -27,7 +28,6 @@ from numba.core.caching import (
 from numba.core.ccallback import CFunc
 
 from fenchel import __version__
-from fenchel._inner import InnerCompiler, KernelCacheImpl
 
 PACKAGE = Path(__file__).resolve().parent
 NOWHERE = "no folder for it can be written"
@@ -36,8 +36,6 @@ _told = []
 
 class KernelCache(FunctionCache):
     """Numba's cache of one kernel; a file that cannot be read or written costs a compilation, not the fit."""
-
-    _impl_class = KernelCacheImpl
 
     def __init__(self, kernel):
         super().__init__(kernel)
@@ -80,7 +78,7 @@ class _ExistingInTree(_Existing, InTreeCacheLocator):
     pass
 
 
-class _ReadOnlyPlaces(KernelCacheImpl):
+class _ReadOnlyPlaces(CompileResultCacheImpl):
     _locator_classes = (_ExistingGiven, _ExistingInTree)
 
 
@@ -111,9 +109,8 @@ def helper(function=None, **options):
     """`njit` for kernels that only other kernels call.
 
     No way in from Python is compiled: for named tuples of arrays that takes longer than the kernel itself.
-    Machine code neither (`_inner.py`).
     """
-    return njit(function, no_cpython_wrapper=True, pipeline_class=InnerCompiler, **options)
+    return njit(function, no_cpython_wrapper=True, **options)
 
 
 class External:

@@ -5,7 +5,6 @@ import inspect
 
 from numba.extending import overload
 
-from fenchel._inner import InnerCompiler
 from fenchel._math import REORDER
 
 
@@ -29,7 +28,6 @@ def kernel_by_type(declaration, field: str | None = None):
     choose.__signature__ = inspect.signature(declaration)
     options = {"nogil": True, "fastmath": REORDER, "forceinline": True, "error_model": "numpy"}
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # jitted code alone calls it
-    options["pipeline_class"] = InnerCompiler
     overload(call, strict=False, jit_options=options)(choose)
 
     def implement(*kinds):
