@@ -1,5 +1,7 @@
 """load: any saved estimator, by the class name in its file."""
 
+import numpy as np
+
 from fenchel.compat.crf import CRF
 from fenchel.estimators.chain import ChainCRF
 from fenchel.estimators.crossvalidated import LogisticRegressionCV
@@ -11,6 +13,7 @@ from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.lcrf import is_lcrf
 from fenchel.io.liblinear import LOGISTIC, is_liblinear, read_liblinear
 from fenchel.io.models import ModelError, read_model
+from fenchel.trace import Certificate
 
 CLASSES = (LogisticRegression, LogisticRegressionCV, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF)
 CLASSES += (CRF, DependencyParser)
@@ -37,6 +40,10 @@ def load(path):
 
 
 def _from_liblinear(path):
+    """The model predicts, but nothing is proven of it."""
     labels, weights, intercepts, solver = read_liblinear(path)
-    cls = LogisticRegression if solver in LOGISTIC and labels.size == 2 else LinearSVC
-    return cls.of_weights(labels, weights, intercepts)
+    model = LogisticRegression() if solver in LOGISTIC and labels.size == 2 else LinearSVC()
+    model.classes_, model.n_features_in_ = labels, weights.shape[1]
+    model.coef_, model.intercept_ = np.ascontiguousarray(weights), intercepts
+    model.certificate_, model.n_iter_ = Certificate.unknown(), np.array([0])
+    return model

@@ -19,7 +19,6 @@ from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.solvers.base import Start
-from fenchel.trace import Certificate
 
 
 @dataclass(frozen=True)
@@ -206,15 +205,6 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         """
         check_is_fitted(self)
         export_to_liblinear(self, path)
-
-    @classmethod
-    def of_weights(cls, classes, coef, intercept):
-        """The model of weights that were found elsewhere: it predicts, but nothing is proven of it."""
-        model = cls()
-        model.classes_, model.n_features_in_ = classes, coef.shape[1]
-        model.coef_, model.intercept_ = np.ascontiguousarray(coef), intercept
-        model.certificate_, model.n_iter_ = Certificate.unknown(), 0
-        return model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
