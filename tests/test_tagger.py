@@ -335,3 +335,45 @@ def test_errors_of_prediction(model):
         model.explain(["the", "dog"], 2)
     with pytest.raises(ValueError, match="no attribute occurs min_count=9"):
         MaxEntTagger(min_count=9).fit([["a"]], [["DT"]])
+
+
+# ---- further columns
+
+
+def with_shapes(X):
+    """Each word with a second column: its length."""
+    return [[(word, f"L{len(word)}") for word in sentence] for sentence in X]
+
+
+def test_a_further_column_is_looked_at_here_and_on_either_side(data, tmp_path):
+    X, y = data
+    model = MaxEntTagger(rare=3, columns=1, tol=1e-4).fit(with_shapes(X), y)
+    plain = MaxEntTagger(rare=3, tol=1e-4).fit(X, y)
+    encoded = model.encode_training(with_shapes(X), y)
+    names, rows = encoded.features.names(model.classes_.tolist()), as_csr(encoded.rows)
+    i = next(i for i, sentence in enumerate(X) if len(sentence) > 3)
+    first = sum(map(len, X[:i]))
+    for t in range(len(X[i])):
+        padded = ["(boundary)"] * 2 + [f"L{len(word)}" for word in X[i]] + ["(boundary)"] * 2
+        places = {"here": 2, "before": 1, "two before": 0, "after": 3, "two after": 4}
+        expected = {f"column 1 {place}={padded[t + k]}" for place, k in places.items()}
+        found = {names[j] for j in rows[first + t].indices}
+        assert {name for name in found if name.startswith("column")} == expected
+        old = as_csr(plain.encode_training(X, y).rows)[first + t].indices
+        assert found - expected == {plain.attribute_names_[j] for j in old}
+    assert all(np.diff(rows[k].indices).min() > 0 for k in range(rows.shape[0]))
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.predict(with_shapes(X)) == model.predict(with_shapes(X))
+    assert model.score(with_shapes(X), y) > 0.8
+    assert "column 1 here" in str(model.explain(with_shapes(X)[i], 1))
+
+
+def test_tokens_without_the_further_column_are_named(data):
+    X, y = data
+    with pytest.raises(
+        ValueError, match=r"X, sentence \d+, position 0: '\w+', expected a tuple of a word and 1"
+    ):
+        MaxEntTagger(columns=1).fit(X, y)
+    with pytest.raises(ValueError, match="columns=-1 must be a whole number"):
+        MaxEntTagger(columns=-1).fit(X, y)

@@ -77,6 +77,7 @@ def solve(
     check_every: float | None = None,
     callbacks: Iterable[Callable[[Trace], None]] = (),
     validate: Callable[[np.ndarray, float], float] | None = None,
+    gradients: bool = False,
     keeper: Keeper | None = None,
 ) -> Result:
     """Minimise the problem's objective to a proven relative precision.
@@ -89,6 +90,7 @@ def solve(
     check_every: certify every so many passes; by default after each step where that costs nothing, else when
     the solver's own estimate says it is time, and at growing distances.
     callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
+    gradients: note ‖∇P(w)‖ in every row also where the solver does not know it: a pass more for each check.
     keeper: keeps what is needed to go on after a crash, such as `fenchel.Checkpoint`.
 
     Ctrl-C ends the run and returns the best model so far with its true certificate. No model that is returned
@@ -100,7 +102,7 @@ def solve(
     legs = relay(solver, problem, seed)
     for leg in legs:
         require(problem, leg.solver)
-    run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate, keeper)
+    run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate, gradients, keeper)
     with np.errstate(all="ignore"):  # what overflows ends in an objective that is not finite: that is seen
         return run.to_the_end(checked_start(problem, start))
 
@@ -145,10 +147,11 @@ def _checked_mu(problem, mu):
 class _Run:
     """One solve: state, clock, trace, and the best bounds seen."""
 
-    def __init__(self, problem, legs, stop, check_every, callbacks, validate, keeper):
+    def __init__(self, problem, legs, stop, check_every, callbacks, validate, gradients, keeper):
         self.problem, self.stop, self.keeper = problem, stop, keeper
         self.legs, (self.leg, *self.others) = tuple(legs), legs
         self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
+        self.gradients = gradients and not problem.loss.hinge
         self.meter = Meter(compiling_clock())
         self.steps, self.checked = 0, -1
         self.longest = {"step": 0.0, "check": 0.0}  # seconds
@@ -305,10 +308,15 @@ class _Run:
                 primal=point.primal,
                 dual=point.dual,
                 gap=self.gap,
-                gradient_norm=point.gradient_norm,
+                gradient_norm=self._gradient_norm(point),
                 validation=score,
             )
         )
+
+    def _gradient_norm(self, point) -> float:
+        if self.gradients and isnan(point.gradient_norm):
+            return self.problem.evaluate(self.problem.design.join(point.w, point.b)).gradient_norm
+        return point.gradient_norm
 
     def _schedule(self, state):
         """When to check next, and how far the solver's own estimate was off."""

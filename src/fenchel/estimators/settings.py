@@ -73,6 +73,7 @@ EXPECTED: dict[str, tuple[str, Callable]] = {
     "min_freq": ("a number", lambda value: is_number(value, -np.inf)),
     "l1_ratio": ("a number between 0 and 1", lambda value: is_number(value) and value <= 1.0),
     "hash_bits": ("a whole number from 1 to 30, or None", lambda value: is_whole(value, 1) and value <= 30),
+    "columns": ("a whole number, at least 0", lambda value: is_whole(value, 0)),
     "c1": ("a finite number, at least 0, or None", _is_finite),
     "c2": ("a finite number, at least 0, or None", _is_finite),
 } | {

@@ -15,7 +15,7 @@ from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import TakesSequences
 from fenchel.estimators.restored import read_array, read_classes, read_weights
 from fenchel.estimators.settings import check_count, check_settings, check_whole
-from fenchel.features.ratnaparkhi import ContextFeatures, learn_features, number_words
+from fenchel.features.ratnaparkhi import NEAR, Column, ContextFeatures, learn_features, number_words
 from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.solvers.base import Start
@@ -52,6 +52,9 @@ class MaxEntTagger(TakesSequences, Trained):
         A word seen less often in training is rare: known by its spelling.
     min_count : int, default 1
         An attribute that fewer tokens have is left out; frequent words stay.
+    columns : int, default 0
+        How many columns beside the word are looked at, such as parts of speech for a chunker: the value of
+        each at the token and at two tokens on either side. X then holds tuples (word, value, ...).
     tag_dictionary : bool, default True
         A frequent word takes only tags it had in training.
     observed : bool, default False
@@ -86,6 +89,7 @@ class MaxEntTagger(TakesSequences, Trained):
         beam=5,
         rare=5,
         min_count=1,
+        columns=0,
         tag_dictionary=True,
         observed=False,
         solver="auto",
@@ -103,6 +107,7 @@ class MaxEntTagger(TakesSequences, Trained):
         self.beam = beam
         self.rare = rare
         self.min_count = min_count
+        self.columns = columns
         self.tag_dictionary = tag_dictionary
         self.observed = observed
         self.solver = solver
@@ -123,7 +128,7 @@ class MaxEntTagger(TakesSequences, Trained):
         Parameters
         ----------
         X : list of sentences, each a list of words; or `Tokens` as `fenchel.io.columns` reads them, whose
-            first column is the word
+            first column is the word; with `columns` lists of tuples instead of words
         y : list of as many lists of tags, a string for each word; or `Tokens` of one column
         """
         return self.fit_encoded(self.encode_training(X, y))
@@ -131,8 +136,7 @@ class MaxEntTagger(TakesSequences, Trained):
     def encode_training(self, X, y) -> TaggedRows:
         """Tagged sentences as numbers; learns the attributes and tags."""
         check_settings(self)
-        sentences, tags = read_tagged(X, y)
-        text, tagged = _number("X", sentences), _number("y", tags)
+        text, tagged = self._texts(*read_tagged(X, y, self.columns))
         if text.word.size == 0:
             raise ValueError("there are no words in X; at least one is needed")
         classes, codes = _sorted_tags(tagged)
@@ -143,6 +147,9 @@ class MaxEntTagger(TakesSequences, Trained):
         had = np.zeros((features.n_frequent + 1, classes.size), bool)
         had[tokens.frequent[tokens.word], codes] = True  # the rare ones, −1, go to the last row
         return TaggedRows(features.rows(tokens, codes), codes, classes, features, had[:-1])
+
+    def _texts(self, sentences, tags):
+        return _number("X", sentences, self.columns), _number("y", tags)
 
     def problem(self, data: TaggedRows):
         """What this model minimises: an example per token."""
@@ -194,7 +201,8 @@ class MaxEntTagger(TakesSequences, Trained):
         """Where sentences start, the tags of all words for each rank, and log_p (sentences, best)."""
         check_is_fitted(self)
         check_count("beam", self.beam)
-        tokens = self.features_.tokens(_number("X", read_sentences("X", X)))
+        columns = len(self.features_.further)
+        tokens = self.features_.tokens(_number("X", read_sentences("X", X, columns), columns))
         longest = int(np.diff(tokens.starts).max(initial=1))
         beam = make_beam(max(longest, 1), self.classes_.size, max(self.beam, best))
         codes, log_p = np.zeros((best, tokens.word.size), np.int32), np.empty((tokens.starts.size - 1, best))
@@ -211,7 +219,7 @@ class MaxEntTagger(TakesSequences, Trained):
 
     def score(self, X, y) -> float:
         """The fraction of words tagged right."""
-        sentences, truth = read_tagged(X, y)
+        sentences, truth = read_tagged(X, y, len(self.features_.further))
         pairs = zip(chain.from_iterable(self.predict(sentences)), chain.from_iterable(truth), strict=True)
         right = [predicted == true for predicted, true in pairs]
         if not right:
@@ -229,7 +237,8 @@ class MaxEntTagger(TakesSequences, Trained):
         check_whole("position", position)
         if not -len(tags) <= position < len(tags):
             raise ValueError(f"position {position} is outside of the sentence, which has {len(tags)} words")
-        text, t, classes = number_words([list(words)]), position % len(tags), self.classes_.tolist()
+        text = _number("words", [list(words)], len(self.features_.further))
+        t, classes = position % len(tags), self.classes_.tolist()
         codes = np.array([classes.index(tag) for tag in tags])
         columns = as_csr(self.features_.rows(self.features_.tokens(text), codes))[t].indices
         names = self.attribute_names_
@@ -237,7 +246,8 @@ class MaxEntTagger(TakesSequences, Trained):
             tag: [(names[j], float(w[j])) for j in columns]
             for tag, w in zip(classes, self.coef_, strict=True)
         }
-        near = list(words)[max(t - 2, 0) : t + 3]
+        names_of_words = text.words.names
+        near = [names_of_words[v] for v in text.word[max(t - 2, 0) : t + 3]]
         return Explanation.of(shares, [w for w in near if w not in self.features_.words], log_loss=True)
 
     def top_features(self, n=10, label=None) -> list[FeatureWeight]:
@@ -269,6 +279,9 @@ class MaxEntTagger(TakesSequences, Trained):
         for kind in ("words", "spellings"):
             named = getattr(features, kind).to_arrays()
             arrays |= {f"{kind}_{part}": array for part, array in named.items()}
+        for k, column in enumerate(features.further):
+            named = column.values.to_arrays() | {"near": column.near}
+            arrays |= {f"column{k}_{part}": array for part, array in named.items()}
         return arrays, classes_to_facts(self.classes_)
 
     def _from_file(self, arrays, facts):
@@ -280,19 +293,28 @@ class MaxEntTagger(TakesSequences, Trained):
         V, K = len(words), self.classes_.size
         shapes = {"frequent": (V,), "around": (4, V + 1), "previous": (K + 1,), "pair": (K + 1, K + 1)}
         tables = {name: read_array(arrays, name, np.int32, shape) for name, shape in shapes.items()}
-        self.features_ = ContextFeatures(words=words, spellings=spellings, **tables)
+        further = sum(name.endswith("_near") for name in arrays)
+        columns = tuple(self._column(arrays, k) for k in range(further))
+        self.features_ = ContextFeatures(words=words, spellings=spellings, **tables, further=columns)
         self.features_.check()
         self.coef_ = read_weights(arrays, "weights", (self.features_.size, K)).T
         self._dictionary = read_array(arrays, "dictionary", np.bool_, (self.features_.n_frequent, K))
         if not self._dictionary.any(axis=1).all():
             raise ValueError("the dictionary has a word without a tag")
 
+    def _column(self, arrays, k) -> Column:
+        values = Vocabulary.from_arrays(arrays[f"column{k}_text"], arrays[f"column{k}_offsets"])
+        shape = len(NEAR), len(values) + 1
+        return Column(values, read_array(arrays, f"column{k}_near", np.int32, shape))
+
 
 # ---- reading what the user gives
 
 
-def read_sentences(name: str, X) -> list[list]:
-    """Sentences as lists; TypeError that names the first that is none."""
+def read_sentences(name: str, X, columns: int = 0) -> list[list]:
+    """Sentences as lists of words, or of tuples that hold `columns` values more; TypeError if one is none."""
+    if isinstance(X, Tokens) and columns > 0:
+        return list(X.sentences())
     if isinstance(X, Tokens):
         words = X.column(0)
         return [words[a:b] for a, b in pairwise(X.starts.tolist())]
@@ -314,9 +336,9 @@ def read_sentences(name: str, X) -> list[list]:
     return sentences
 
 
-def read_tagged(X, y) -> tuple[list, list]:
+def read_tagged(X, y, columns: int = 0) -> tuple[list, list]:
     """Sentences and their tags, as lists of equal lengths."""
-    sentences, tags = read_sentences("X", X), read_sentences("y", y)
+    sentences, tags = read_sentences("X", X, columns), read_sentences("y", y)
     if len(sentences) != len(tags):
         raise ValueError(f"X has {len(sentences)} sentences but y has {len(tags)}; they must match")
     for number, (words, of) in enumerate(zip(sentences, tags, strict=True)):
@@ -325,8 +347,13 @@ def read_tagged(X, y) -> tuple[list, list]:
     return sentences, tags
 
 
-def _number(name, sentences):
+def _number(name, sentences, columns: int = 0):
     """The sentences as a Text; TypeError that names the first word that is no string."""
+    if columns > 0:
+        _require_tuples(name, sentences, columns)
+        parts = ([[token[j] for token in one] for one in sentences] for j in range(columns + 1))
+        words, *further = (_number(name, part) for part in parts)
+        return words._replace(further=tuple(further))
     try:
         return number_words(sentences)
     except TypeError:
@@ -337,6 +364,17 @@ def _number(name, sentences):
                     message = f"{name}, sentence {number}, position {place}: {found}, expected a string"
                     raise TypeError(message) from None
         raise
+
+
+def _require_tuples(name, sentences, columns):
+    """ValueError that names the first token without a value for each column."""
+    for number, sentence in enumerate(sentences):
+        for place, token in enumerate(sentence):
+            if not isinstance(token, tuple | list) or len(token) <= columns:
+                raise ValueError(
+                    f"{name}, sentence {number}, position {place}: {token!r}, expected a tuple of a word and "
+                    f"{columns} more, for columns={columns}"
+                )
 
 
 def _sorted_tags(tagged):

@@ -3,6 +3,7 @@
     the word itself, if it is frequent: seen at least `rare` times in training
     else its spelling: prefixes and suffixes of up to four letters; a digit, a capital, a hyphen in it
     the word before, the word two before, the word after, the word two after
+    of each further column that is looked at, its value here and in the two tokens on either side
     the tag before, the two tags before
 
 Beyond the ends of a sentence stands a boundary, a word and a tag of its own. Strings are looked at once for
@@ -24,6 +25,8 @@ from fenchel.features.vocabulary import Vocabulary
 AFFIX = 4  # the letters of the longest prefix and suffix
 OFFSETS = (-1, -2, 1, 2)
 AROUND = ("word before", "word two before", "word after", "word two after")
+NEAR = (0, *OFFSETS)
+PLACES = ("here", "before", "two before", "after", "two after")
 
 
 class Text(NamedTuple):
@@ -32,6 +35,24 @@ class Text(NamedTuple):
     starts: np.ndarray  # (sentences + 1,) int64
     word: np.ndarray  # (n,) int64, into `words`
     words: Vocabulary  # the distinct words, in the order first met
+    further: tuple = ()  # a Text of each further column
+
+
+class Column(NamedTuple):
+    """A further column: its values, and the columns of attributes that each has at the places of NEAR."""
+
+    values: Vocabulary
+    near: np.ndarray  # (5, V + 1) int32
+
+    def attributes(self, text: Text) -> list:
+        """(n,) of each place; a value never met in training has no column."""
+        names = text.words.names
+        known = np.fromiter(self.values.numbering()(names), np.int64, len(names))
+        codes = known[text.word]
+        return [
+            _look_up(table, neighbours(codes, text.starts, offset, len(self.values)))
+            for table, offset in zip(self.near, NEAR, strict=True)
+        ]
 
 
 class Tokens(NamedTuple):
@@ -44,7 +65,7 @@ class Tokens(NamedTuple):
     word: np.ndarray  # (n,) int64
     own_starts: np.ndarray  # (distinct words + 1,) int64
     own: np.ndarray  # int32, increasing for each word
-    around: np.ndarray  # (n, 4) int32, in the order of OFFSETS
+    around: np.ndarray  # (n, 4 or more) int32, in the order of OFFSETS, then of further columns
     frequent: np.ndarray  # (distinct words,) int32, the number among the frequent words of training, or −1
 
 
@@ -61,12 +82,24 @@ class ContextFeatures:
     around: np.ndarray  # (4, V + 1) int32, in the order of OFFSETS
     previous: np.ndarray  # (K + 1,) int32, of the tag before
     pair: np.ndarray  # (K + 1, K + 1) int32, of the tag two before and the tag before
+    further: tuple[Column, ...] = ()  # their columns come before those of tags
 
     @property
     def size(self) -> int:
         """The number of columns."""
-        tables = (self.frequent, self.around, self.previous, self.pair)
-        return len(self.spellings) + sum(int(np.count_nonzero(table >= 0)) for table in tables)
+        return len(self.spellings) + sum(
+            int(np.count_nonzero(table >= 0)) for table in self._tables().values()
+        )
+
+    def _tables(self) -> dict:
+        """In the order of their columns."""
+        further = {f"further column {k}": column.near for k, column in enumerate(self.further, 1)}
+        first, last = ("frequent", "around"), ("previous", "pair")
+        return (
+            {name: getattr(self, name) for name in first}
+            | further
+            | {name: getattr(self, name) for name in last}
+        )
 
     @property
     def n_frequent(self) -> int:
@@ -75,8 +108,7 @@ class ContextFeatures:
     def check(self) -> None:
         """ValueError unless columns are numbered as `learn_features` does: one beyond reads other memory."""
         first = 0
-        for name in ("frequent", "around", "previous", "pair"):
-            table = getattr(self, name)
+        for name, table in self._tables().items():
             if not np.array_equal(table, _number(table >= 0, first)):
                 raise ValueError(f"the columns of {name} are not numbered from {first} on")
             first += int(np.count_nonzero(table >= 0)) + (len(self.spellings) if name == "frequent" else 0)
@@ -93,6 +125,8 @@ class ContextFeatures:
             _look_up(table, neighbours(known[text.word], text.starts, offset, boundary))
             for table, offset in zip(self.around, OFFSETS, strict=True)
         ]
+        for column, values in zip(self.further, text.further, strict=True):
+            around += column.attributes(values)
         return Tokens(text.starts, text.word, own_starts, own, np.column_stack(around), frequent)
 
     def rows(self, tokens: Tokens, tags: np.ndarray) -> Rows:
@@ -100,7 +134,8 @@ class ContextFeatures:
         boundary = self.previous.size - 1
         one, two = (neighbours(tags, tokens.starts, offset, boundary) for offset in (-1, -2))
         of_tags = np.column_stack([self.previous[one], self.pair[two, one]])
-        most = int(np.diff(tokens.own_starts)[tokens.word].sum()) + 6 * tokens.word.size
+        most = int(np.diff(tokens.own_starts)[tokens.word].sum())
+        most += (tokens.around.shape[1] + 2) * tokens.word.size
         indptr, indices = np.zeros(tokens.word.size + 1, np.uint64), np.empty(most, np.uint32)
         nnz = _write_rows(tokens, of_tags, indptr, indices)
         return Rows(indptr, indices[:nnz].copy(), np.ones(nnz), self.size)
@@ -114,9 +149,15 @@ class ContextFeatures:
             for name, table in zip(AROUND, self.around, strict=True)
             for v in np.flatnonzero(table >= 0)
         ]
+        of_further = [
+            f"column {j} {place}={[*column.values.names, '(boundary)'][v]}"
+            for j, column in enumerate(self.further, 1)
+            for place, table in zip(PLACES, column.near, strict=True)
+            for v in np.flatnonzero(table >= 0)
+        ]
         of_tag = [f"tag before={tags[k]}" for k in np.flatnonzero(self.previous >= 0)]
         of_pair = [f"tags before={tags[j]} {tags[k]}" for j, k in np.argwhere(self.pair >= 0)]
-        return [*of_word, *self.spellings.names, *of_around, *of_tag, *of_pair]
+        return [*of_word, *self.spellings.names, *of_around, *of_further, *of_tag, *of_pair]
 
 
 def number_words(sentences: list) -> Text:
@@ -140,13 +181,22 @@ def learn_features(text: Text, tags: np.ndarray, labels: int, rare: int, min_cou
     seen = [_count(neighbours(text.word, text.starts, offset, V), V + 1) for offset in OFFSETS]
     around = _number(np.array(seen) >= min_count, first)
     first += np.count_nonzero(around >= 0)
+    further = []
+    for of in text.further:
+        further.append(_learn_column(of, min_count, first))
+        first += np.count_nonzero(further[-1].near >= 0)
     one, two = (neighbours(tags, text.starts, offset, labels) for offset in (-1, -2))
     previous = _number(_count(one, labels + 1) >= min_count, first)
     first += np.count_nonzero(previous >= 0)
     pairs = _count(two * (labels + 1) + one, (labels + 1) ** 2).reshape(labels + 1, labels + 1)
-    return ContextFeatures(
-        text.words, frequent, spellings, around, previous, _number(pairs >= min_count, first)
-    )
+    pair = _number(pairs >= min_count, first)
+    return ContextFeatures(text.words, frequent, spellings, around, previous, pair, tuple(further))
+
+
+def _learn_column(text: Text, min_count: int, first: int) -> Column:
+    V = len(text.words)
+    seen = [_count(neighbours(text.word, text.starts, offset, V), V + 1) for offset in NEAR]
+    return Column(text.words, _number(np.array(seen) >= min_count, first))
 
 
 def neighbours(codes: np.ndarray, starts: np.ndarray, offset: int, boundary: int) -> np.ndarray:

@@ -93,14 +93,17 @@ def evaluate(problem, state, w) -> Evaluation:
     return evaluation
 
 
-def backtrack(problem, state, direction, sufficient=1e-4, trials=60) -> None:
-    """Move along a descent direction: halve the step until P has decreased enough (Armijo)."""
+def backtrack(problem, state, direction, sufficient=1e-4, trials=60, damped=True) -> None:
+    """Move along a descent direction: halve the step until P has decreased enough (Armijo).
+
+    damped=False takes the whole step, whatever becomes of P.
+    """
     before = state.evaluation
     slope = float(before.gradient @ direction)
     step = 1.0
     for _ in range(trials):
         after = evaluate(problem, state, before.w + step * direction)
-        if after.value <= before.value + sufficient * step * slope:
+        if not damped or after.value <= before.value + sufficient * step * slope:
             state.updates += 1
             state.evaluation = after
             return

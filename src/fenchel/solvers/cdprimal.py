@@ -9,7 +9,7 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel.solvers.columns import FARTHEST, ColumnSolver, move_weight
 
-BETA, GAMMA = 0.5, 0.01  # step reduction and sufficient decrease, huang2010 5.2
+BETA = 0.5  # step reduction
 
 
 @dataclass(frozen=True)
@@ -18,27 +18,35 @@ class CDPrimal(ColumnSolver):
 
     line_search "fast": first the bound (38)-(39), which costs O(1); it assumes f_t ≥ 0, so a column with
     negative entries, and "plain", use the decrease itself, (35).
-    order: "random" permutations or "cyclic".
+    gamma: what share of the decrease that the slope promises is enough (0.01 in 5.2, 0.001 in 5.1).
+    order: "random" permutations or "cyclic". evaluate: as in `ColumnSolver`.
     """
 
     line_search: str = "fast"
+    gamma: float = 0.01
     order: str = "random"
+    evaluate: str = "each pass"
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
 
     def init(self, problem, start):
         if self.line_search not in {"fast", "plain"}:
             raise ValueError(f"line_search={self.line_search!r}; there are 'fast', 'plain'")
+        if not 0.0 < self.gamma < 0.5:
+            raise ValueError(f"gamma={self.gamma!r} must be between 0 and 1/2")
         return super().init(problem, start)
 
     def kernel(self):
-        return _epoch, self.line_search == "fast"
+        return _epoch, (self.line_search == "fast", self.gamma)
 
 
 @njit(cache=True, nogil=True)
-def _epoch(columns, order, empirical, lam, fast, w, exponentials, sums):
-    """One pass over the weights; w (d,), exponentials and sums written. Returns the non-zeros read."""
-    touched = 0
+def _epoch(columns, order, empirical, lam, search, w, exponentials, sums):
+    """One pass over the weights; w (d,), exponentials and sums written. Returns the non-zeros read.
+
+    search: whether it is the fast one, and γ.
+    """
+    touched, (fast, gamma) = 0, search
     for t in order:
         a, k = np.uint64(t // columns.outputs), np.uint64(t % columns.outputs)
         count = int(columns.entries.indptr[a + np.uint64(1)] - columns.entries.indptr[a])
@@ -55,10 +63,10 @@ def _epoch(columns, order, empirical, lam, fast, w, exponentials, sums):
         bounded = fast and smallest >= 0.0 and largest > 0.0
         for _ in range(60):
             change = own * z * (w[t] + 0.5 * z) - z * empirical[t]
-            if bounded and change + _bound(z, expected, largest, covered) <= GAMMA * z * slope:
+            if bounded and change + _bound(z, expected, largest, covered) <= gamma * z * slope:
                 break
             touched += count
-            if change + _log_ratio(columns, a, k, exponentials, sums, z) <= GAMMA * z * slope:
+            if change + _log_ratio(columns, a, k, exponentials, sums, z) <= gamma * z * slope:
                 break
             z *= BETA
         else:

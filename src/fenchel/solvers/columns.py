@@ -16,40 +16,64 @@ from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.structures import base
 
 ORDERS = ("random", "cyclic")
+EVALUATIONS = ("each pass", "when asked")
 FARTHEST = 300.0  # the most a score may change in one update: e^300 is far from overflow
 
 
 @dataclass
 class ColumnState(BatchState):
-    """Adds the random numbers that order the columns."""
+    """Adds the random numbers that order the columns; and, between evaluations, weights, S and T."""
 
     rng: np.random.Generator | None = None
+    w: np.ndarray | None = None
+    exponentials: np.ndarray | None = None
+    sums: np.ndarray | None = None
 
 
 class ColumnSolver(BatchSolver):
     """A step is a pass over all weights from the scores of the last evaluation, then an evaluation: it
     refreshes the scores (no drift), optimises the free offset and yields the certificate.
 
-    A subclass has the fields `order` and `seed`, and `kernel()`: the epoch and its one option.
+    evaluate "when asked" leaves the evaluation to who measures, and goes on from S and T as they are: what
+    huang2010 and yu2011 time is the pass over the weights alone.
+    A subclass has the fields `order`, `evaluate` and `seed`, and `kernel()`: the epoch and its one option.
     """
 
+    @property
+    def free_check(self) -> bool:
+        return self.evaluate == "each pass"
+
     def init(self, problem, start):
-        if self.order not in ORDERS:
-            raise ValueError(f"order={self.order!r}; there are {', '.join(map(repr, ORDERS))}")
+        for name, words in (("order", ORDERS), ("evaluate", EVALUATIONS)):
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name}={getattr(self, name)!r}; there are {', '.join(map(repr, words))}")
         return ColumnState(**vars(super().init(problem, start)), rng=np.random.default_rng(self.seed))
 
     def step(self, problem, state):
-        before, weights = state.evaluation, problem.present
-        w, columns = before.w.copy(), problem.columns
+        if state.sums is None:
+            self._exponentiate(problem, state)
+        weights, columns, before = problem.present, problem.columns, state.w.copy()
         order = state.rng.permutation(weights) if self.order == "random" else weights
-        exponentials, sums = np.empty(int(columns.starts[-1])), np.empty(problem.n)
-        _exponentials(problem.blocks, problem.scores_at(before), columns.starts, exponentials, sums)
         epoch, option = self.kernel()
-        touched = epoch(columns, order, problem.empirical, problem.lam, option, w, exponentials, sums)
+        written = state.w, state.exponentials, state.sums
+        touched = epoch(columns, order, problem.empirical, problem.lam, option, *written)
         state.passes += touched / max(columns.entries.nnz * columns.outputs, 1)
         state.updates += weights.size
-        state.evaluation = evaluate(problem, state, w)
-        state.stalled = bool(np.array_equal(w, before.w))
+        state.stalled = bool(np.array_equal(state.w, before))
+        if self.free_check:
+            state.evaluation, state.sums = evaluate(problem, state, state.w), None
+
+    def _exponentiate(self, problem, state):
+        """S and T anew, at the weights of the last evaluation."""
+        state.w, starts = state.evaluation.w.copy(), problem.columns.starts
+        state.exponentials, sums = np.empty(int(starts[-1])), np.empty(problem.n)
+        _exponentials(problem.blocks, problem.scores_at(state.evaluation), starts, state.exponentials, sums)
+        state.sums = sums
+
+    def point(self, problem, state):
+        if self.free_check or state.w is None:
+            return super().point(problem, state)
+        return problem.primal_point(state.w.copy())
 
 
 @njit(cache=True, nogil=True)

@@ -18,12 +18,13 @@ class SCGIS(ColumnSolver):
 
     bound "linear": A_t(z) = Q_t(z) + (e^{z f_t#} − 1)/f_t# · E_t,   E_t = Σ p̃(x) p(y|x) f_t(x, y)
     bound "log":    Q_t(z) + P̃_t log(1 + (e^{z f_t#} − 1)/(f_t# P̃_t) · E_t), tighter: (39)
-    order: "random" permutations or "cyclic" (4.4). Without a regulariser the linear bound has the closed
-    form (25).
+    order: "random" permutations or "cyclic" (4.4). evaluate: as in `ColumnSolver`. Without a regulariser the
+    linear bound has the closed form (25).
     """
 
     bound: str = "linear"
     order: str = "random"
+    evaluate: str = "each pass"
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
 

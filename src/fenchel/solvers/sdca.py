@@ -54,6 +54,7 @@ class SDCAState(DualState):
 
     mean: np.ndarray | None = None
     known: float = 0.0  # Σ m_i gap_i after the last pass
+    newtons: int = 0  # iterations of all line searches
 
     gaps: np.ndarray | None = None
     tree: np.ndarray | None = None
@@ -68,14 +69,18 @@ class SDCA(DualSolver):
         "gap-importance" to their product; "max" the largest known gap; "residual" by (49).
     non_uniform: the fraction of draws that follow `sampling`, the rest being uniform.
     step_size: "newton" to relative `precision`; "one-newton"; "fixed", 1/(1 + max m_i R_i/λ).
+    absolute: whether `precision` is that of γ itself, as in 6.2, and not relative to it.
     first: ε of the first point (1 − ε)·truth + ε·uniform, (21).
+    renew: epochs after which all gaps are computed anew, a pass; None: only visits do, as in the paper.
     """
 
     sampling: str = "gap"
     non_uniform: float = 0.8
     step_size: str = "newton"
     precision: float = 1e-3
+    absolute: bool = False
     first: float = 1e-3
+    renew: int | None = RENEWAL
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"blocks", "dual", "entropy"})
 
@@ -87,6 +92,8 @@ class SDCA(DualSolver):
         for name in ("non_uniform", "precision", "first"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
+        if self.renew is not None and not (isinstance(self.renew, int) and self.renew > 0):
+            raise ValueError(f"renew={self.renew!r} must be a whole number of epochs, at least 1, or None")
 
     def copies(self, problem) -> int:
         return 3 if problem.loss.hinge else 2
@@ -126,14 +133,14 @@ class SDCA(DualSolver):
 
     def step(self, problem, state):
         problem, n = problem.entropic, problem.n
-        _epoch(
+        state.newtons += _epoch(
             problem.loss,
             problem.dual_blocks,
             state.rng.random((n, 2)),
             int(SAMPLINGS[self.sampling]),  # Numba looks an enumeration up anew at each call: 0.3 ms
             self.non_uniform,
             int(STEPS[self.step_size]),
-            self.precision,
+            (self.precision, self.absolute),
             problem.lam / state.smoothness.max(),
             state.smoothness,
             state.mu,
@@ -147,7 +154,7 @@ class SDCA(DualSolver):
         self._average(problem, state)
         self.recentre(problem, state)
         self.refresh(problem, state)
-        renewed = state.epochs % RENEWAL == 0
+        renewed = self.renew is not None and state.epochs % self.renew == 0
         if renewed:
             self._renew_gaps(problem, state, problem.scores(problem.read(state.v)))
             state.passes += 1.0
@@ -193,8 +200,12 @@ def _smoothness(blocks):
 def _epoch(
     loss, blocks, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v
 ):
-    """As many steps as `uniforms` has rows; mu, gaps, tree and v written."""
+    """As many steps as `uniforms` has rows; mu, gaps, tree and v written. Returns line-search iterations.
+
+    precision: the number, and whether it is absolute.
+    """
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
+    newtons = 0
     for k in range(uniforms.shape[0]):
         i = _pick(uniforms[k, 0], uniforms[k, 1], sampling, non_uniform, tree, gaps.size)
         mu_i = base.block_view(blocks, mu, i)
@@ -206,7 +217,8 @@ def _epoch(
         elif step == Step.FIXED:
             gamma = fixed
         else:
-            gamma = _line_search(blocks, i, mu_i, delta, slope, curvature, step, precision)
+            gamma, count = _line_search(blocks, i, mu_i, delta, slope, curvature, step, precision)
+            newtons += count
         gaps[i] = gap
         if sampling >= Sampling.GAP:
             weight = _weight(sampling, blocks.mass[i], gap, delta[: mu_i.size], smoothness[i], blocks.lam)
@@ -215,6 +227,7 @@ def _epoch(
             for j in range(mu_i.size):
                 mu_i[j] += gamma * delta[j]
             base.block_add(blocks, i, -rate * gamma, delta, v)
+    return newtons
 
 
 @njit(cache=True)
@@ -283,9 +296,14 @@ def _direction(loss, blocks, i, v, mu, s, nu, delta):
 
 @helper(cache=True)
 def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
-    """argmax over γ ∈ [0, 1] of H(μ + γδ) + γ·slope − γ²/2·curvature, (20), by Newton in a bracket."""
+    """argmax over γ ∈ [0, 1] of H(μ + γδ) + γ·slope − γ²/2·curvature, (20), by Newton in a bracket.
+
+    Returns it and the iterations made; precision as in `_epoch`.
+    """
+    count, (enough, absolute) = 0, precision
     low, high, gamma = 0.0, 1.0, 0.5  # at 0 and 1 the entropy may have infinite slope
     for _ in range(1 if step == Step.ONE_NEWTON else 50):
+        count += 1
         first, second = base.block_entropy_slopes(blocks, i, mu, delta, gamma)
         first += slope - gamma * curvature
         second -= curvature
@@ -298,6 +316,6 @@ def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
             new = 0.5 * (low + high)
         moved = abs(new - gamma)
         gamma = new
-        if moved <= precision * gamma:
+        if moved <= (enough if absolute else enough * gamma):
             break
-    return gamma
+    return gamma, count

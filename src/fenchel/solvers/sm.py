@@ -30,9 +30,11 @@ class SM(BatchSolver):
     variant "g2": (16), a Newton step on Q_J, attribute by attribute, on features divided by f#.
     variant "q":  (21), the quadratic bound diag p − ppᵀ ⪯ ½(I − 11ᵀ/K): the matrix ½ Σ m x xᵀ + λ I is
                   factorised once. With one weight vector for two classes, p(1 − p) ≤ ¼.
+    damped: steps of (15) and (16), which bound nothing, are halved while P rises; False takes them whole.
     """
 
     variant: str = "q"
+    damped: bool = True
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "surrogates"})
 
     def __post_init__(self):
@@ -68,12 +70,14 @@ class SM(BatchSolver):
             return
         gradient = now.gradient.reshape(-1, problem.design.outputs)
         if self.variant == "q":
-            backtrack(problem, state, -self._quadratic_step(problem, state.fixed, gradient).ravel())
+            direction = -self._quadratic_step(problem, state.fixed, gradient).ravel()
+            backtrack(problem, state, direction, damped=self.damped)
         elif self.variant == "g1":
-            backtrack(problem, state, -self._by_label(problem, now, gradient).ravel(), sufficient=0.0)
+            direction = -self._by_label(problem, now, gradient).ravel()
+            backtrack(problem, state, direction, sufficient=0.0, damped=self.damped)
         else:
             direction = -self._by_attribute(problem, now, state.fixed, gradient).ravel()
-            backtrack(problem, state, direction, sufficient=0.0)
+            backtrack(problem, state, direction, sufficient=0.0, damped=self.damped)
 
     def _quadratic_step(self, problem, fixed, gradient):
         """(½FD̃Fᵀ + λI)⁻¹ G (I − 11ᵀ/K) + G 11ᵀ/(Kλ), of which (21) is the case λ = 0; G (A, K)."""

@@ -18,6 +18,7 @@ from fenchel._math import TINY, xlogx
 from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot, soft_dot
 
 BETA, GAMMA = 0.5, 0.01  # line search (21)
+XI0 = 0.1  # (35): where a variable begins that is nearer to the other border
 
 
 class Method(IntEnum):
@@ -27,6 +28,8 @@ class Method(IntEnum):
     BISECTION = 1
     LINE_SEARCH = 2
     MULTIPLIER = 3  # of a whole block of labels at once
+    FROM_ZERO = 4  # Newton from (35)
+    FROM_MIDDLE = 5  # Newton from the middle of the interval
 
 
 @njit(cache=True, nogil=True)
@@ -101,8 +104,11 @@ def _solve_near(method, c, odds, a, b, xi, tol):
         odds = min(odds - slope / (1.0 + a * c * (1.0 - c)), 0.0)
         z = max(exp(odds) / (1.0 + exp(odds)), TINY)
         slope = odds + a * (z - c) + b
-    elif c >= 0.5 and method == Method.BISECTION:  # (35)
-        z = xi * c
+    elif method == Method.FROM_MIDDLE:
+        z, odds = 0.5, 0.0
+        slope = a * (z - c) + b
+    elif c >= 0.5 and method != Method.LINE_SEARCH:  # (35)
+        z = XI0 * c
         odds = log(z / (1.0 - z))
         slope = odds + a * (z - c) + b
     if method == Method.BISECTION:

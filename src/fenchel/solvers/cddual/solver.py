@@ -14,7 +14,7 @@ from fenchel.solvers.cddual.multiplier import Lanes
 from fenchel.solvers.cddual.pair import Method
 from fenchel.solvers.dual import DualSolver, DualState
 
-EPS1, EPS2 = 1e-3, 1e-8  # (36): the first dual point
+EPS2 = 1e-8  # (36): the first dual point
 ROUND = 1e5  # multiplications that take as long as what is done between steps
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
 
@@ -23,6 +23,8 @@ METHODS = {
     "bisection": Method.BISECTION,
     "line-search": Method.LINE_SEARCH,
     "multiplier": Method.MULTIPLIER,
+    "newton-from-zero": Method.FROM_ZERO,
+    "newton-from-middle": Method.FROM_MIDDLE,
 }
 
 
@@ -69,17 +71,21 @@ class LanesState(CDDualState):
 class CDDual(DualSolver):
     """Optimises one example's dual variables at a time, in a fresh random order each pass.
 
-    subproblem, how two marginals are optimised. "newton": Algorithm 4. "bisection": Algorithm 9.
-        "line-search": one Newton step with (21). Of several labels the two that violate optimality most are
-        taken, again and again (Algorithm 6). "multiplier", for labels crossed with attributes: all of them
-        at once, by Newton on the multiplier of Σ μ = 1. "auto": "multiplier" there, else "newton".
+    subproblem, how two marginals are optimised. "newton": Algorithm 4, begun by a Newton step on the
+        log-odds. "newton-from-zero": from (35), as printed; "newton-from-middle": from the middle of the
+        interval. "bisection": Algorithm 9. "line-search": one Newton step with (21). Of several labels the
+        two that violate optimality most are taken, again and again (Algorithm 6). "multiplier", for labels
+        crossed with attributes: all of them at once, by Newton on the multiplier of Σ μ = 1. "auto":
+        "multiplier" there, else "newton".
     xi: how far Algorithm 4 moves towards the border when a Newton step would leave the interval (30).
+    first: ε₁ of the first point (36), ε of (51): what labels that an example was not seen with share.
     With the hinge loss the sub-problem has a closed form (Algorithm 1, Crammer and Singer's blocks; for
     candidates, of two at a time), and these settings have no effect.
     """
 
     subproblem: str = "auto"
     xi: float = 0.1
+    first: float = 1e-3
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"outcomes", "blocks", "dual"})
 
@@ -88,8 +94,9 @@ class CDDual(DualSolver):
             raise ValueError(
                 f"subproblem={self.subproblem!r}; there are 'auto', {', '.join(map(repr, METHODS))}"
             )
-        if not 0.0 < self.xi < 1.0:
-            raise ValueError(f"xi={self.xi!r} must be between 0 and 1")
+        for name in ("xi", "first"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
 
     def _method(self, problem) -> Method:
         even = _has_even_blocks(problem)
@@ -119,9 +126,9 @@ class CDDual(DualSolver):
         if problem.loss.hinge:
             return mu
         if problem.structure.name != "binary":
-            lists.spread_targets(problem.blocks, EPS1, mu)
+            lists.spread_targets(problem.blocks, self.first, mu)
             return mu
-        small = np.minimum(EPS1, EPS2 * problem.lam / problem.examples.mass)[:, None]
+        small = np.minimum(self.first, EPS2 * problem.lam / problem.examples.mass)[:, None]
         return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
 
     def step(self, problem, state):

@@ -56,6 +56,8 @@ class EG(DualSolver):
     are counted.
     first: by how much θ of the true outcome (of a node: its label) is ahead at the start; 0 is uniform. None:
     10, and for sequences log(C·tokens/5) if that is more, so that no first score is more than a few units.
+    cap: the most a rate grows to with the log loss, where 1 already moves θ to the scores. adapt=False: the
+    rate stays `eta` and every step is taken, as Theorems 1 and 2 have it.
     anneal: λ starts at this multiple for 5 passes, λ(1 + (anneal − 1)·0.7^(t − 5)) after t passes (7.1.1).
     """
 
@@ -64,6 +66,8 @@ class EG(DualSolver):
     eta: float | str = 0.5
     first: float | None = None
     anneal: float = 1.0
+    cap: float = 1.0
+    adapt: bool = True
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
 
@@ -74,6 +78,8 @@ class EG(DualSolver):
             raise ValueError(f"eta={self.eta!r} must be 'search' or a positive number")
         if self.first is not None and not np.isfinite(self.first):
             raise ValueError(f"first={self.first!r} must be a finite number")
+        if not self.cap > 0.0:
+            raise ValueError(f"cap={self.cap!r} must be positive")
         if not 1.0 <= self.anneal < np.inf:
             raise ValueError(f"anneal={self.anneal!r} must be a number, at least 1")
 
@@ -85,7 +91,8 @@ class EG(DualSolver):
         return 2 if keeps_pairs(problem) else 1.0 + nodes / problem.shape[0]
 
     def _has_a_lane(self, problem) -> bool:
-        return not self.batch and self.eta != "search" and self.anneal == 1.0 and suits(problem)
+        plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt
+        return not self.batch and self.eta != "search" and plain and suits(problem)
 
     def init(self, problem, start):
         self.reserve(problem)
@@ -151,7 +158,7 @@ class EG(DualSolver):
         for _ in range(TRIALS):
             kept = state.theta, state.mu, state.entropies, state.gaps, np.full(problem.n, eta), state.v
             copies = [array.copy() for array in kept]
-            trials, improved = _epoch(problem.loss, problem.dual_blocks, sample, 1, *copies)
+            trials, improved = _epoch(problem.loss, problem.dual_blocks, sample, (1, True, np.inf), *copies)
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -228,7 +235,8 @@ class EG(DualSolver):
     def _online_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
-        trials, _ = _epoch(problem.loss, problem.dual_blocks, order, TRIALS, *arrays)
+        search = TRIALS, self.adapt, np.inf if problem.loss.hinge else self.cap
+        trials, _ = _epoch(problem.loss, problem.dual_blocks, order, search, *arrays)
         state.passes += trials / problem.n
         state.oracle_calls += trials
         return float(problem.examples.mass @ state.gaps)
@@ -256,10 +264,10 @@ class EG(DualSolver):
             v = problem.proximal_weights(mu, state.centre)
             state.passes += 1.0
             state.oracle_calls += problem.n
-            if self._dual_at(problem, mu, v, entropies, state.centre) >= before:
+            if not self.adapt or self._dual_at(problem, mu, v, entropies, state.centre) >= before:
                 # all at once: an interrupt must not find new marginals with old entropies
                 vars(state).update(theta=theta, mu=mu, entropies=entropies, v=v)
-                state.rates[0] *= FASTER
+                state.rates[0] *= FASTER if self.adapt else 1.0
                 return gap
             state.rates[0] *= SLOWER
         state.stalled = True
@@ -294,8 +302,10 @@ def _settle(blocks, theta, mu, entropies):
 
 
 @njit(cache=True, nogil=True)
-def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, v):
+def _epoch(loss, blocks, order, search, theta, mu, entropies, gaps, rates, v):
     """Figure 3 over the given order; theta, mu, entropies, gaps, rates, v written.
+
+    search: most trials of an example, whether a step must improve the dual, and the most a rate can be.
 
     Returns trials made and examples whose first trial improved the dual. With the log loss the gap of an
     example is not looked up at w, which would take another oracle, but known from the step: KL is quadratic
@@ -303,7 +313,7 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
     """
     s, moved, nu = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     delta = np.empty(blocks.size)
-    trials, at_once = 0, 0
+    trials, at_once, (most_trials, adapt, cap) = 0, 0, search
     for i in order:
         theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
         base.block_scores(blocks, i, v, s)
@@ -317,7 +327,7 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
             value = base.block_marginals(blocks, i, moved, nu)
             entropy, rounding = base.block_entropy_at(blocks, i, moved, nu, value)
             gain, size = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy - entropies[i], delta)
-            if gain >= -rounding - 1e-15 * size:
+            if not adapt or gain >= -rounding - 1e-15 * size:
                 entropies[i] = entropy
                 at_once += 1 if trial == 0 else 0
                 along = 0.0
@@ -327,8 +337,8 @@ def _epoch(loss, blocks, order, most_trials, theta, mu, entropies, gaps, rates, 
                 if not loss.hinge:
                     gaps[i] = max(0.5 * along / rates[i], 0.0)
                 base.block_add(blocks, i, -rate, delta, v)
-                # With the log loss a rate of 1 already moves θ to the scores; more would overshoot.
-                rates[i] = rates[i] * FASTER if loss.hinge else min(rates[i] * FASTER, 1.0)
+                if adapt:
+                    rates[i] = min(rates[i] * FASTER, cap)
                 break
             rates[i] *= SLOWER
         else:
