@@ -364,7 +364,7 @@ def test_a_warm_start_keeps_attributes_and_labels_by_name(data):
     weight = dict(zip(model.attribute_names_, model.coef_[0], strict=True))["the"]
     assert weight > 0.0
     other = model.encode_training([[["new"], ["the"]]], [["Z", "D"]])  # attributes, labels in other places
-    W = model._start(None, other).w[:4].reshape(2, 2)
+    W = model._start(model.problem(other), other).w[:4].reshape(2, 2)
     found = dict(zip(other.source.names(), W[:, other.classes.tolist().index("D")], strict=True))
     assert found == {"new": 0.0, "the": pytest.approx(weight)}
 
@@ -377,7 +377,8 @@ def test_settings_changed_for_the_next_fit_leave_the_model_alone(data):
     assert model.predict(X) == predicted
     assert not model.transitions_.any()
     K = model.classes_.size
-    start = model._start(None, model.encode_training(X, y)).w
+    data = model.encode_training(X, y)
+    start = model._start(model.problem(data), data).w
     np.testing.assert_array_equal(start[: weights.size].reshape(-1, K).T, weights)
     assert start.size == weights.size + 3 * K + K * K and not start[weights.size :].any()
 

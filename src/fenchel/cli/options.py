@@ -128,6 +128,12 @@ l1_ratio = click.option(
     metavar="R",
     help="C Σ loss + R ‖w‖₁ + (1 − R)/2 ‖w‖²: with R > 0 weights that do not pay are exactly 0.",
 )
+init = click.option(
+    "--init",
+    metavar="MODEL",
+    help="Go on from this model: from the weights of labels and features that DATA share with it. Options of "
+    "the model that are not given (-C, --template, ...) are as it was trained.",
+)
 valid = click.option("--valid", metavar="FILE", help="Labelled data; the model's score on them is reported.")
 zero_based = flag(
     "--zero-based",

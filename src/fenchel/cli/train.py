@@ -11,6 +11,7 @@ from fenchel.cli import options
 from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
+from fenchel.cli.origin import read_origin, settings_after, shared_counts, shared_sentence
 from fenchel.cli.output import say, source
 from fenchel.cli.progress import gap_bar
 from fenchel.cli.traces import save_trace, settings_of
@@ -40,6 +41,7 @@ training_options = options.together(
         help="The model file to write; an existing one is replaced once the new one is complete.",
     ),
     options.valid,
+    options.init,
     options.solver,
     *options.solving,
     click.option(
@@ -75,13 +77,18 @@ def _command(kind: Kind) -> click.Command:
     @training_options
     @options.other_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, output, valid, trace, checkpoint, every, resume, quiet, **settings):
+    def command(data, output, valid, init, trace, checkpoint, every, resume, quiet, **settings):
         require_places((output, trace, checkpoint), (data, valid, settings.get("template")))
         options.require_one_stdin(data, valid)
         keepers = _keepers(checkpoint, every, resume)
+        origin = read_origin(kind, init)
+        settings, taken = settings_after(kind, origin, settings)
         training = read_training(kind, data, settings, quiet)
+        if origin:
+            shared = shared_counts(training.model.shared_with(origin, training.data))
+            say(shared_sentence(init, shared, taken), quiet)
         held_out = read_held_out(training, valid, settings, quiet)
-        _fit_and_save(training, held_out, output, trace, keepers, quiet)
+        _fit_and_save(training, origin, held_out, output, trace, keepers, quiet)
         if valid:
             measure, score = kind.measure(training.examples), kind.score(training.model, held_out)
             say(f"{measure} {score:.6g} on {source(valid)}", quiet)
@@ -111,7 +118,7 @@ def _keepers(checkpoint, every, resume) -> list:
     return [fenchel.Checkpoint(checkpoint, every, resume)]
 
 
-def _fit_and_save(training: Training, held_out, output, trace, keepers, quiet):
+def _fit_and_save(training: Training, origin, held_out, output, trace, keepers, quiet):
     """Fit under the bar, then save the model and its trace, and tell how good the model provably is.
 
     A model that fell short of tol, or was interrupted, is saved all the same: it has its certificate.
@@ -124,7 +131,7 @@ def _fit_and_save(training: Training, held_out, output, trace, keepers, quiet):
 
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_finish` says it in the words of options
         model.set_params(callbacks=[*callbacks, *keepers])
-        model.fit_encoded(training.data, **watch)
+        model.fit_encoded(training.data, origin=origin, **watch)
     with writing(output):
         model.save(output)
     if trace:

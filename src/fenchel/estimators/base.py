@@ -23,10 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel.choosing import solver_name
 from fenchel.estimators.checkpoint import Checkpoint
+from fenchel.estimators.matching import Match
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
 from fenchel.loop import Result, solve
 from fenchel.problem import Problem
+from fenchel.solvers.base import Start
 from fenchel.trace import NO_OPTIMUM, Certificate, Status, percent
 
 REMEDY = {
@@ -49,16 +51,39 @@ class Trained(BaseEstimator):
         proven = self.certificate_._repr_html_() if hasattr(self, "certificate_") else ""
         return super()._html_repr() + proven
 
-    def fit_encoded(self, data, *, check_every=None, validate=None):
+    def fit_encoded(self, data, *, origin=None, check_every=None, validate=None):
         """Fit the model to data that are numbers already, as `encode_training` makes them.
 
+        origin : a fitted model of this class to go on from: the weights of labels and features that the data
+            share with it (`shared_with`) are where training starts
         check_every, validate : as in `fenchel.solve`, for one who watches the run
         """
         problem = self.problem(data)
-        result = self._solve(problem, self._start(problem, data), check_every, validate)
+        result = self._solve(problem, self._start(problem, data, origin), check_every, validate)
         self.set_weights(data, result.w, result.b)
         self._certify_rounded(problem, data)
         return self
+
+    def shared_with(self, origin, data) -> dict[str, Match]:
+        """Which labels, features, ... of the data a fitted model of this class knows, by name."""
+        raise NotImplementedError
+
+    def _start(self, problem, data, origin=None) -> Start | None:
+        """Where to begin: at the weights of `origin`, else of the last fit if warm_start asks for it."""
+        if origin is None and self.warm_start and hasattr(self, "certificate_"):
+            origin = self
+        if origin is None:
+            return None
+        shared = self.shared_with(origin, data)
+        w, b = self._weights_from(origin, data, shared)
+        if not np.any(w):
+            return None
+        whole = origin is self and all(match.is_whole for match in shared.values())
+        return Start(w, b if problem.free else 0.0, **(self._last_dual(problem) if whole else {}))
+
+    def _weights_from(self, origin, data, shared: dict[str, Match]):
+        """w and b for `problem(data)`: those that `origin` has of what is shared, 0 for the rest."""
+        raise NotImplementedError
 
     def _certify_rounded(self, problem, data) -> None:
         """Make the certificate that of the weights as they are kept, where those are not the solver's own."""
@@ -99,9 +124,12 @@ class Trained(BaseEstimator):
         self.n_iter_ = max(1, ceil(result.certificate.passes))
 
     def _last_dual(self, problem):
-        """mu and centre of a `Start`: those of the last fit, if they are of the shape of this problem's."""
+        """mu and centre of a `Start`: those of the last fit, if they are of the shape of this problem's.
+
+        Of sequences they are not kept: weights alone tell where to go on.
+        """
         mu, starts, centre = getattr(self, "_dual", (None, None, None))
-        same = mu is not None and mu.shape == problem.shape
+        same = mu is not None and mu.shape == problem.shape and problem.structure.listed
         if not (same and np.array_equal(starts, problem.examples.starts)):
             return {}
         return {"mu": mu, "centre": centre if problem.free else None}

@@ -8,6 +8,7 @@ from fenchel._sparse import as_csr
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_crfsuite
+from fenchel.estimators.matching import match_names
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_labels import (
     LabelledSequences,
@@ -20,7 +21,6 @@ from fenchel.estimators.sequence_labels import (
 from fenchel.estimators.sequence_predictions import SequencePredictions
 from fenchel.estimators.settings import check_settings
 from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
-from fenchel.solvers.base import Start
 
 
 class ChainCRF(SequencePredictions, Trained):
@@ -194,22 +194,24 @@ class ChainCRF(SequencePredictions, Trained):
     def _has_table(self, source):
         return bool(self.transitions and source.transitions)
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for, those of attributes and labels that are still there."""
-        if not self.warm_start or not hasattr(self, "weights_"):
-            return None
-        K, source = data.classes.size, data.source
-        new_labels, old_labels = _places(data.classes.tolist(), self.classes_.tolist())
-        W = np.zeros((data.sequences.rows.n_columns, K))
-        V = np.zeros((data.sequences.edges.n_columns, K, K))
-        T = np.zeros((1 if self._has_table(source) else 0, K, K))
-        names = source.names() + boundary_names(self.bias, self.boundaries)
-        new, old = _places(names, self.attribute_names_)
-        W[np.ix_(new, new_labels)] = self.coef_.T[np.ix_(old, old_labels)]
-        new, old = _places(source.edge_names(), self.source_.edge_names())
-        V[np.ix_(new, new_labels, new_labels)] = self.edge_coef_[np.ix_(old, old_labels, old_labels)]
-        T[:, new_labels[:, None], new_labels] = self.transitions_[np.ix_(old_labels, old_labels)]
-        return Start(np.concatenate([W.ravel(), V.ravel(), T.ravel()]))
+    def shared_with(self, origin, data):
+        """Labels, and attributes of tokens and of pairs of labels, by their names."""
+        names = data.source.names() + boundary_names(self.bias, self.boundaries)
+        return {
+            "label": match_names(data.classes.tolist(), origin.classes_.tolist()),
+            "attribute": match_names(names, origin.attribute_names_),
+            "attribute of pairs": match_names(data.source.edge_names(), origin.source_.edge_names()),
+        }
+
+    def _weights_from(self, origin, data, shared):
+        labels, nodes, edges = shared.values()
+        K, here, there = labels.total, labels.new, labels.old
+        W, V = np.zeros((nodes.total, K)), np.zeros((edges.total, K, K))
+        T = np.zeros((1 if self._has_table(data.source) else 0, K, K))
+        W[np.ix_(nodes.new, here)] = origin.coef_.T[np.ix_(nodes.old, there)]
+        V[np.ix_(edges.new, here, here)] = origin.edge_coef_[np.ix_(edges.old, there, there)]
+        T[:, here[:, None], here] = origin.transitions_[np.ix_(there, there)]
+        return np.concatenate([W.ravel(), V.ravel(), T.ravel()]), 0.0
 
     def set_weights(self, data: LabelledSequences, w, b=0.0):
         """Make this the model of weights w, as `solve` gives them; there is no intercept b."""
@@ -273,10 +275,3 @@ class ChainCRF(SequencePredictions, Trained):
         if facts["sizes"] != list(self.sizes_):
             raise ValueError(f"sizes are {facts['sizes']!r}, expected {list(self.sizes_)}")
         self.weights_ = read_weights(arrays, "weights", (self.sizes_[0] * K + (B + self._table) * K * K,))
-
-
-def _places(new: list, old: list):
-    """Where entries of both lists stand, in the new one and in the old one."""
-    where = {name: k for k, name in enumerate(old)}
-    pairs = [(k, where[name]) for k, name in enumerate(new) if name in where]
-    return tuple(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)

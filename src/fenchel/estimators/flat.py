@@ -15,10 +15,10 @@ from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_liblinear
 from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers
+from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
-from fenchel.solvers.base import Start
 
 
 @dataclass(frozen=True)
@@ -152,16 +152,27 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
         return weight * compute_class_weight(self.class_weight, **settings)[codes]
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for and of the same shape, with its dual variables likewise."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        if not np.array_equal(self.classes_, data.classes):
-            return None
-        w, b = self._own_weights()
-        if w.size != problem.penalised:
-            return None
-        return Start(w, b if problem.free else 0.0, **self._last_dual(problem))
+    def shared_with(self, origin, data):
+        """Classes by their labels; features by name where both have names, else by number."""
+        names, old = getattr(self, "feature_names_in_", None), getattr(origin, "feature_names_in_", None)
+        if names is not None and old is not None:
+            features = match_names(names.tolist(), old.tolist())
+        else:
+            features = match_numbers(data.X.shape[1], origin.n_features_in_)
+        return {"class": match_names(data.classes.tolist(), origin.classes_.tolist()), "feature": features}
+
+    def _weights_from(self, origin, data, shared):
+        """Of two classes a half of the one weight vector is each one's, so that their difference is that."""
+        labels, features = shared["class"], shared["feature"]
+        old = np.column_stack([dense(origin.coef_), origin.intercept_]).astype(np.float64)
+        if origin.classes_.size == 2:
+            old = np.vstack([-0.5 * old, 0.5 * old])
+        new = np.zeros((labels.total, features.total + 1))
+        columns = np.append(features.new, features.total), np.append(features.old, features.known)
+        new[np.ix_(labels.new, columns[0])] = old[np.ix_(labels.old, columns[1])]
+        if labels.total == 2:
+            new = new[1:] - new[:1]
+        return self._scaled(new[:, :-1].T, new[:, -1])
 
     @property
     def _scaled_intercept(self):

@@ -11,11 +11,11 @@ from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.graph_explanation import GraphExplanation, explain_graph
 from fenchel.estimators.graph_labels import LabelledGraphs, as_graphs, code_nodes, join_classes
+from fenchel.estimators.matching import match_numbers
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_labels import allowed_labels, check_sequence_weights, cut, fraction_right
 from fenchel.estimators.settings import check_settings
 from fenchel.features.graphs import Graph, GraphAttributes, NumberedGraphs, reworded
-from fenchel.solvers.base import Start
 from fenchel.structures import graph_decoding
 from fenchel.structures.graph_decoding import UnlabelledGraphs
 from fenchel.structures.junction import Junction
@@ -131,12 +131,14 @@ class GraphCRF(Trained):
             numbers.rows.matrix, data.codes, numbers.graphs, **(settings | constant | changes)
         )
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for and if they are of the same things."""
-        if not self.warm_start or not hasattr(self, "weights_"):
-            return None
-        mine, new = _meaning(self.source_, self._classes), _meaning(data.source, data.classes)
-        return Start(self.weights_) if mine == new else None
+    def shared_with(self, origin, data):
+        """All weights, where they are of the same things; else none."""
+        old, new = _meaning(origin.source_, origin._classes), _meaning(data.source, data.classes)
+        size = origin.weights_.size
+        return {"weight": match_numbers(size, size if old == new else 0)}
+
+    def _weights_from(self, origin, data, shared):
+        return origin.weights_ * float(shared["weight"].is_whole), 0.0
 
     def set_weights(self, data: LabelledGraphs, w, b=0.0):
         """Make this the model of weights w, as `solve` gives them; there is no intercept b."""

@@ -21,12 +21,12 @@ from fenchel.estimators.encoded import (
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import as_numbers
+from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import norms, proven_candidates, proven_tops, radius_of
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.settings import check_settings, check_whole
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.losses import LOSSES
-from fenchel.solvers.base import Start
 
 
 def _has_probabilities(model):
@@ -182,17 +182,21 @@ class MaxEnt(ClassifierMixin, Trained):
                 f"use loss='log'"
             )
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for, those of features and labels that are still there."""
-        if not self.warm_start or not hasattr(self, "coef_") or self.layout_ != _layout(data):
-            return None
-        features = _places(data.vocabulary.names, self.vocabulary_.names)
-        new, old = ([0], [0]) if data.joint else (data.classes.tolist(), self.classes_.tolist())
-        labels = _places(new, old)
-        W = np.zeros((len(data.vocabulary), len(new)))
-        W[np.ix_(features[0], labels[0])] = self.coef_.T[np.ix_(features[1], labels[1])]
-        same = W.shape == self.coef_.T.shape == (features[0].size, labels[0].size)
-        return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
+    def shared_with(self, origin, data):
+        """Features and labels by their names; of candidates the features alone."""
+        features = match_names(data.vocabulary.names, origin.vocabulary_.names)
+        if origin.layout_ != _layout(data):
+            return {"feature": match_names((), origin.vocabulary_.names)._replace(total=features.total)}
+        if data.joint:
+            return {"feature": features}
+        labels = match_names(data.classes.tolist(), origin.classes_.tolist())
+        return {"label": labels, "feature": features}
+
+    def _weights_from(self, origin, data, shared):
+        features, labels = shared["feature"], shared.get("label", match_numbers(1, 1))
+        W = np.zeros((features.total, labels.total))
+        W[np.ix_(features.new, labels.new)] = origin.coef_.T[np.ix_(features.old, labels.old)]
+        return W.ravel(), 0.0
 
     def set_weights(self, data: Encoded, w, b=0.0):
         """Make this the model of weights w, as `solve` gives them, of the events' features; there is no b."""
@@ -351,10 +355,3 @@ class MaxEnt(ClassifierMixin, Trained):
 
 def _layout(data):
     return "joint" if data.joint else "crossed"
-
-
-def _places(new: list, old: list):
-    """Where the names that both lists hold stand in each: two arrays."""
-    place = {name: k for k, name in enumerate(old)}
-    both = [(k, place[name]) for k, name in enumerate(new) if name in place]
-    return tuple(np.array(both, dtype=np.int64).reshape(-1, 2).T)

@@ -10,12 +10,12 @@ from fenchel._threads import for_each_share
 from fenchel.estimators.arc_labels import ArcLabels
 from fenchel.estimators.base import Trained
 from fenchel.estimators.head_explanation import HeadExplanation, explain_head
+from fenchel.estimators.matching import Match
 from fenchel.estimators.restored import read_weights
 from fenchel.estimators.sequence_labels import check_sequence_weights, cut, label_lists
 from fenchel.estimators.settings import check_count, check_settings
 from fenchel.estimators.treebank import Treebank, as_heads, as_tokens, usable
 from fenchel.features.arcs import PRESETS, ArcFeatures
-from fenchel.solvers.base import Start
 from fenchel.structures import tree_decoding
 from fenchel.trees import arc_offsets
 
@@ -139,14 +139,16 @@ class DependencyParser(Trained):
         settings |= {"threads": self.n_jobs, "C": self.C}
         return problems.projective(data.rows, data.heads, data.tokens.starts, **settings)
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for, those of features that are still there."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        w = np.zeros(data.features.n_columns)
-        new, old = data.features.places_in(self.features_)
-        w[new] = self.coef_[old]
-        return Start(w)
+    def shared_with(self, origin, data):
+        """Features by their names; of hashed ones all, or none where words and tags have other numbers."""
+        places = data.features.places_in(origin.features_)
+        return {"feature": Match(*places, data.features.n_columns, origin.features_.n_columns)}
+
+    def _weights_from(self, origin, data, shared):
+        features = shared["feature"]
+        w = np.zeros(features.total)
+        w[features.new] = origin.coef_[features.old]
+        return w, 0.0
 
     def set_weights(self, data: Treebank, w, b=0.0):
         """Make this the model of weights w, as `solve` gives them; there is no intercept b.

@@ -121,10 +121,13 @@ class ProvenRows:
 
     def _own_weights(self):
         """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""
-        w, b = dense(self.coef_).T.astype(np.float64), self.intercept_.astype(np.float64)
+        return self._scaled(dense(self.coef_).T.astype(np.float64), self.intercept_.astype(np.float64))
+
+    def _scaled(self, w, b):
+        """Weights (d, outputs) and intercepts (outputs,) as `solve` has them."""
         if self._scaled_intercept:
             w = np.vstack([w, b / self._scaled_intercept])
-        return w.ravel(), b if self.classes_.size > 2 else float(b[0])
+        return w.ravel(), b if b.size > 1 else float(b[0])
 
     def _certify_rounded(self, problem, data):
         """Of float32 features the weights are float32 too: the certificate is of these."""

@@ -13,12 +13,12 @@ from fenchel.estimators.beam import Local, make_beam, search_all
 from fenchel.estimators.encoded import as_labels, listed
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import TakesSequences
+from fenchel.estimators.matching import match_names
 from fenchel.estimators.restored import read_array, read_classes, read_weights
 from fenchel.estimators.settings import check_count, check_settings, check_whole
 from fenchel.features.ratnaparkhi import NEAR, Column, ContextFeatures, learn_features, number_words
 from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
-from fenchel.solvers.base import Start
 
 
 @dataclass(frozen=True)
@@ -158,18 +158,19 @@ class MaxEntTagger(TakesSequences, Trained):
         settings = {"labels": data.classes.size, "observed": self.observed, "threads": self.n_jobs}
         return problems.flat(as_csr(data.rows), data.codes, **settings, **constant)
 
-    def _start(self, problem, data):
-        """The last fit's weights, if asked for, those of attributes and tags that are still there."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        features, classes = data.features, data.classes
-        attributes = _places(features.names(classes.tolist()), self.attribute_names_)
-        tags = _places(classes.tolist(), self.classes_.tolist())
-        W = np.zeros((features.size, classes.size))
-        known = np.ix_(attributes >= 0, tags >= 0)
-        W[known] = self.coef_[np.ix_(tags[tags >= 0], attributes[attributes >= 0])].T
-        same = W.shape == self.coef_.T.shape and (attributes >= 0).all() and (tags >= 0).all()
-        return Start(W.ravel(), **(self._last_dual(problem) if same else {}))
+    def shared_with(self, origin, data):
+        """Attributes and tags by their names."""
+        tags = data.classes.tolist()
+        return {
+            "tag": match_names(tags, origin.classes_.tolist()),
+            "attribute": match_names(data.features.names(tags), origin.attribute_names_),
+        }
+
+    def _weights_from(self, origin, data, shared):
+        tags, attributes = shared.values()
+        W = np.zeros((attributes.total, tags.total))
+        W[np.ix_(attributes.new, tags.new)] = origin.coef_.T[np.ix_(attributes.old, tags.old)]
+        return W.ravel(), 0.0
 
     def set_weights(self, data: TaggedRows, w, b=0.0):
         """Make this the model of weights w, as `solve` gives them; there is no intercept b."""
@@ -384,9 +385,3 @@ def _sorted_tags(tagged):
     rank = np.empty(len(names), np.int64)
     rank[order] = np.arange(len(names))
     return as_labels([names[k] for k in order]), rank[tagged.word]
-
-
-def _places(new: list, old: list) -> np.ndarray:
-    """(new,) where each name stands among the old ones, or −1."""
-    place = {name: k for k, name in enumerate(old)}
-    return np.array([place.get(name, -1) for name in new], dtype=np.int64)

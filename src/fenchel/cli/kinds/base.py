@@ -68,6 +68,11 @@ class Kind(ABC):
         """The estimator's argument for a constant by one of its names."""
         return {name: value}
 
+    def settings_of(self, model) -> dict:
+        """The options that a fitted model was trained by, for `train --init`."""
+        own = {name: getattr(model, name) for name in ("C", self.other_constant, *self.arguments) if name}
+        return own | dict(model.read_as)
+
     @abstractmethod
     def read(self, path: str, settings: dict):
         """The labelled examples of a file to train on."""

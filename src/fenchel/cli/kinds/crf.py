@@ -100,6 +100,14 @@ class Chain(Tagging):
             model.read_as = {"separator": "tab"}
         return model
 
+    def settings_of(self, model):
+        """Its template as it was, whether or not the file of that name is still there."""
+        own = super().settings_of(model)
+        if model.source_.kind == "template":
+            template = model.source_.extractor.template
+            own["template"] = template.name if template.dialect == "preset" else template
+        return own
+
     def read(self, path, settings):
         separator = "tab" if settings["separator"] == "tab" else None
         return read(path, "columns" if settings["template"] else settings["format"], separator)
@@ -124,7 +132,8 @@ class Chain(Tagging):
         return super().clone_for(model, part).set_params(banned=banned or None)
 
     def sizes(self, model, examples, data):
-        by = f" by the template {model.template}" if model.template else ""
+        name = getattr(model.template, "name", model.template)
+        by = f" by the template {name}" if name else ""
         attributes = data.sequences.rows.n_columns + data.sequences.edges.n_columns
         return f"{examples.sizes()}, {count(attributes, 'attribute')}{by}"
 

@@ -91,8 +91,16 @@ class Linear(Kind):
             class_weight=settings["class_weight"],
         )
 
+    def settings_of(self, model):
+        names = ("C", "intercept_scaling", "class_weight", "loss")
+        own = {name: getattr(model, name) for name in names}
+        own |= {"no_intercept": not model.fit_intercept, "l1_ratio": getattr(model, "l1_ratio", 0.0)}
+        return own | {"known_features": model.n_features_in_}
+
     def read(self, path, settings):
         rows = _read(path, settings["features"], settings["zero_based"])
+        n, d = rows.X.shape
+        rows.X.resize((n, max(d, settings.get("known_features", 0))))
         if (rows.y == rows.y[0]).all():
             only = label_text(rows.y[0])
             raise Failure(f"{source(path)}: all labels are {only}, expected two classes or more")
