@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-matrix campaign hostile docs dist lint format clean
+.PHONY: demo test test-matrix campaign hostile papers docs dist lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ campaign: $(READY)
 # Damaged files, N for each reader, within limits of memory and time: make hostile N=20000
 hostile: $(READY)
 	$(BIN)/python tests/hostile.py $(N)
+
+# The evaluation of the five papers, on the data that FENCHEL_DATA names: make papers ARGS="--only yu2011.fig2"; ARGS=--quick for two minutes.
+papers: $(READY)
+	$(BIN)/python -m experiments $(ARGS)
 
 # The suite once per row: other processors, one thread, another Python. Hours; ROWS=a,b and TESTS=files for less.
 test-matrix: $(READY)

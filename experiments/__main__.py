@@ -1,0 +1,102 @@
+"""Run the papers' experiments and write what came of them.
+
+    FENCHEL_DATA=folder python -m experiments [--quick] [--only yu2011.fig2 ...] [--fresh] [--minutes 90]
+
+What was run before is not run again: an interrupted session goes on where it was, and figures can be drawn
+anew from a clone. --quick: subsets, in two minutes, under experiments/.quick.
+"""
+
+import argparse
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+from experiments import page
+from experiments.claims import Item, Outcome, Verdict, examine
+from experiments.lab import Lab
+
+FAILED = "failed"
+HERE = Path(__file__).resolve().parent
+PAPERS = {  # in the order they run: the short ones first
+    "zhang2005": "Zhang, Kwok, Yeung, Wang: Convexity, surrogate functions and iterative optimization in "
+    "multi-class logistic regression models (2005)",
+    "yu2011": "Yu, Huang, Lin: Dual coordinate descent methods for logistic regression and maximum entropy "
+    "models (2011)",
+    "huang2010": "Huang, Hsieh, Chang, Lin: Iterative scaling and coordinate descent methods for maximum "
+    "entropy models (2010)",
+    "lepriol2018": "Le Priol, Piché, Lacoste-Julien: Adaptive stochastic dual coordinate ascent for "
+    "conditional random fields (2018)",
+    "collins2008": "Collins, Globerson, Koo, Carreras, Bartlett: Exponentiated gradient algorithms for "
+    "conditional random fields and max-margin Markov networks (2008)",
+}
+
+
+def items() -> dict[str, Item]:
+    """All tables and figures, by name."""
+    listed = (item for paper in PAPERS for item in import_module(f"experiments.{paper}").ITEMS)
+    return {item.name: item for item in listed}
+
+
+def chosen(everything: dict, only: list[str]) -> list[Item]:
+    """The items asked for: by name, or all of a paper."""
+    if not only:
+        return list(everything.values())
+    found = [item for name, item in everything.items() if {name, name.split(".")[0]} & set(only)]
+    known = set(everything) | {name.split(".")[0] for name in everything}
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise SystemExit(f"there is no {unknown[0]!r}; there are {', '.join(everything)}")
+    return found
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="subsets and short runs")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="papers, figures or tables")
+    parser.add_argument("--fresh", action="store_true", help="run again what was run before")
+    parser.add_argument("--minutes", type=float, default=90.0, help="no run begins after so many")
+    parser.add_argument("--list", action="store_true", help="name all tables and figures")
+    options = parser.parse_args(arguments)
+    everything = items()
+    if options.list:
+        print(*(f"{name}: {item.title}" for name, item in everything.items()), sep="\n")
+        return 0
+    lab = Lab(
+        HERE / (".quick/traces" if options.quick else "traces"),
+        quick=options.quick,
+        fresh=options.fresh,
+        minutes=options.minutes,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    figures = HERE / ".quick/figures" if options.quick else HERE.parent / "docs" / "papers"
+    outcomes = [tell(attempt(item, lab, figures)) for item in chosen(everything, options.only)]
+    folder = HERE / ".quick" if options.quick else HERE
+    if options.only and not options.quick:  # a part does not take the place of the whole
+        folder = HERE / ".part"
+    folder.mkdir(exist_ok=True)
+    page.write(outcomes, folder / "papers.html", folder / "RESULTS.md", PAPERS, options.quick)
+    print(page.summary(outcomes))
+    print(f"written: {folder / 'papers.html'}, {folder / 'RESULTS.md'}")
+    return int(any(outcome.missing.startswith(FAILED) for outcome in outcomes))
+
+
+def attempt(item: Item, lab: Lab, figures: Path) -> Outcome:
+    """What comes of an item; a fault of one must not cost the others."""
+    try:
+        return examine(item, lab, figures)
+    except Exception as error:
+        traceback.print_exc()
+        nothing = [Verdict(None, "")] * len(item.claims)
+        return Outcome(item, None, [], nothing, f"{FAILED}: {error!r}")
+
+
+def tell(outcome: Outcome) -> Outcome:
+    """Say on standard error what came of an item."""
+    words = ", ".join(verdict.word for verdict in outcome.verdicts)
+    print(f"== {outcome.item.name}: {outcome.missing or words}", file=sys.stderr, flush=True)
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main())

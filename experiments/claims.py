@@ -1,0 +1,146 @@
+"""What a paper says, and whether it is so here: every verdict carries the numbers it rests on."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf, isinf
+from pathlib import Path
+
+from experiments.lab import Lab, Missing, optimum
+
+LEVELS = (
+    1e-2,
+    1e-4,
+)  # relative function differences at which speeds are compared, unless a paper says others
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """holds: None where the data are not available. margin: what was measured."""
+
+    holds: bool | None
+    margin: str
+
+    @property
+    def word(self) -> str:
+        if self.holds is None:
+            return "data not available"
+        return "holds" if self.holds else "does not hold"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A comparative sentence of the paper. check(results) -> Verdict; reason: why, where it does not hold."""
+
+    text: str
+    check: Callable[[dict], Verdict]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text."""
+
+    header: tuple
+    rows: list
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper.
+
+    run(lab): results, whatever draw(results, path), tables(results) and the claims' checks take. statement:
+    what the paper shows there. here: what is different about ours.
+    """
+
+    name: str
+    title: str
+    statement: str
+    run: Callable[[Lab], dict]
+    draw: Callable[[dict, Path], None] | None = None
+    tables: Callable[[dict], list[Table]] = lambda results: []
+    claims: tuple[Claim, ...] = ()
+    here: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An item with what came of it; figure None where there is none, missing: why."""
+
+    item: Item
+    figure: Path | None
+    tables: list[Table]
+    verdicts: list[Verdict]
+    missing: str = ""
+
+
+def examine(item: Item, lab: Lab, figures: Path) -> Outcome:
+    """Run, draw and judge an item; without its data every claim of it is unavailable."""
+    try:
+        results = item.run(lab)
+    except Missing as error:
+        unavailable = [Verdict(None, "")] * len(item.claims)
+        return Outcome(item, None, [], unavailable, str(error))
+    figure = None
+    if item.draw is not None:
+        figure = figures / f"{item.name}.png"
+        figures.mkdir(parents=True, exist_ok=True)
+        item.draw(results, figure)
+    return Outcome(item, figure, item.tables(results), [judge(claim, results) for claim in item.claims])
+
+
+def judge(claim: Claim, results: dict) -> Verdict:
+    try:
+        return claim.check(results)
+    except Missing as error:
+        return Verdict(None, str(error))
+
+
+# ---- checks that many claims share; results: {set: {label: Run}}
+
+
+def faster(winner: str, loser: str, *, levels=LEVELS, along="seconds", sets=None) -> Callable:
+    """The winner reaches every level before the loser, on all of the sets (all there are unless named)."""
+
+    def check(results):
+        ratios = {}
+        for name, runs in chosen(results, sets).items():
+            best = optimum(runs.values())
+            times = [(runs[who].reach(level, best, along) for who in (winner, loser)) for level in levels]
+            ratios[name] = [ratio(*pair) for pair in times]
+        known = [one for of in ratios.values() for one in of if one is not None]
+        text = "; ".join(f"{name}: {_each(of, levels)}" for name, of in ratios.items())
+        holds = bool(known) and all(one > 1.0 for one in known)
+        return Verdict(holds, f"{loser} takes times the {_word(along)} of {winner}: {text}")
+
+    return check
+
+
+def chosen(results: dict, sets: Iterable[str] | None) -> dict:
+    """The results of these sets; Missing where none of them is there."""
+    found = {name: of for name, of in results.items() if sets is None or name in sets}
+    if not found:
+        raise Missing(f"none of {', '.join(sets or ())} is there")
+    return found
+
+
+def ratio(first: float, second: float) -> float | None:
+    """second / first: above 1 the first was earlier; None where neither got there."""
+    if isinf(first):
+        return None if isinf(second) else 0.0
+    return inf if isinf(second) else (second / first if first > 0.0 else inf)
+
+
+def number(value: float) -> str:
+    """Three digits, or what an infinity means."""
+    return "never" if isinf(value) else f"{value:.3g}"
+
+
+def _each(ratios, levels) -> str:
+    words = {None: "neither got there", inf: "only the first got there", 0.0: "only the second got there"}
+    told = (words.get(one) or f"{one:.2f}" for one in ratios)
+    return ", ".join(f"{text} at {level:g}" for text, level in zip(told, levels, strict=True))
+
+
+def _word(along) -> str:
+    return {"seconds": "time", "oracle_calls": "oracle calls"}.get(along, along)

@@ -1,0 +1,10 @@
+"""collins2008: exponentiated gradient, Figures 4 to 15, Tables 2 and 3."""
+
+from experiments.collins2008.mnist import BATCH, FIG4, FIG5, FIG6, FIG7, FIG8, TABLE2
+from experiments.collins2008.parsing import FIG12, FIG13, FIG15, TABLE3
+from experiments.collins2008.rivals import FIG9, FIG10, FIG11, FIG14
+
+ITEMS = (
+    *(FIG4, FIG5, FIG6, FIG7, BATCH, FIG8, TABLE2, FIG9, FIG10, FIG11, FIG14),
+    *(FIG12, FIG15, TABLE3, FIG13),
+)

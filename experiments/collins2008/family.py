@@ -1,0 +1,189 @@
+"""What collins2008 does with digits and with trees alike: runs for several constants, and comparisons."""
+
+from functools import cache
+from math import inf, isfinite
+
+import numpy as np
+
+from experiments.claims import Table, Verdict, number, ratio
+from experiments.figures import Panel
+from experiments.lab import Lab, Run, Task, optimum
+from fenchel import path, solvers
+
+CONSTANTS = (1000.0, 100.0, 10.0, 1.0)
+
+
+SECONDS, PASSES = 45.0, 200.0
+
+
+RATES = (1.0, 0.1, 0.01, 0.001, 0.0001)
+
+
+LEVELS = (1e-2, 1e-3)
+
+
+EG = solvers.EG(first=0.0, cap=inf)  # from the uniform distribution, rates from .5, not capped
+
+
+class Family:
+    """A problem for several constants C: Σ loss + C/2 ‖w‖². make(quick): (problem with C = 1, score)."""
+
+    def __init__(self, name, make, seconds=SECONDS, passes=PASSES, first=EG):
+        self.name, self.make, self.seconds, self.passes, self.first = (
+            name,
+            cache(make),
+            seconds,
+            passes,
+            first,
+        )
+
+    @cache  # noqa: B019
+    def task(self, C: float, quick: bool) -> Task:
+        def made():
+            problem, score = self.make(quick)
+            return problem.with_penalty(C / problem.total), score
+
+        return Task(f"{self.name}/C={C:g}", made)
+
+    def run(self, lab: Lab, C: float, label: str, solver, **more) -> Run:
+        settings = {
+            "max_seconds": self.seconds,
+            "max_passes": self.passes,
+            "tol": 1e-5,
+            "check_every": 1.0,
+        } | more
+        return lab.run(self.task(C, lab.quick), label, solver, **settings)
+
+    def eg(self, lab: Lab, C: float) -> Run:
+        return self.run(lab, C, "EG", self.first)
+
+    def lbfgs(self, lab: Lab, C: float) -> Run:
+        return self.run(lab, C, "LBFGS", solvers.LBFGS(memory=10), check_every=None)
+
+    def reference(self, lab: Lab, C: float) -> Run:
+        """For the optimum: the library's own choice."""
+        return self.run(lab, C, "reference", "auto", check_every=None, tol=1e-6, score=False)
+
+    def rate(self, lab: Lab, C: float) -> float:
+        """η₀ with the best validation score after one pass (7.1.3)."""
+        of = self.task(C, lab.quick)
+        scores = lab.measure(of, "rates", lambda: [one_pass(of, rate) for rate in RATES], rates=RATES)
+        return RATES[int(np.argmax(scores))]
+
+    def sgd(self, lab: Lab, C: float, rate: float | None = None) -> Run:
+        rate = self.rate(lab, C) if rate is None else rate
+        return self.run(
+            lab, C, f"SGD η₀ = {rate:g}", solvers.SGD(eta0=rate), max_passes=min(self.passes, 100.0)
+        )
+
+
+def one_pass(of: Task, rate: float) -> float:
+    """The validation score after one pass of SGD; 0 where it diverged."""
+    solver = solvers.SGD(eta0=rate)
+    state = solver.init(of.problem, None)
+    solver.step(of.problem, state)
+    if not np.isfinite(state.v).all():
+        return 0.0
+    return of.score(*of.problem.design.split(state.v))
+
+
+def size(run: Run) -> int:
+    return int(run.trace.problem.split("n = ")[1].split(",")[0])
+
+
+def objective(run: Run, column: str = "primal") -> list[float]:
+    """Σ loss + C/2 ‖w‖², as the paper has it: n times ours."""
+    return [size(run) * value for value in run.column(column)]
+
+
+def relative_gaps(run: Run) -> list[float]:
+    best = run.best
+    return [gap / best for gap in run.column("gap")]
+
+
+def errors(run: Run) -> list[float]:
+    return [100.0 * (1.0 - score) for score in run.column("validation")]
+
+
+def last_error(run: Run) -> float:
+    return [error for error in errors(run) if isfinite(error)][-1]
+
+
+def compare(results, first, second, levels=LEVELS, along="passes", at_least=1.0) -> Verdict:
+    """results: {C: {label: Run}}; the first reaches every level before the second, for every C."""
+    lines, holds = [], True
+    for C, runs in results.items():
+        best = optimum(runs.values())
+        for level in levels:
+            value = ratio(runs[first].reach(level, best, along), runs[second].reach(level, best, along))
+            if value is not None:
+                holds &= value > at_least
+                lines.append(f"C = {C:g}: {number(value)} at {level:g}")
+    return Verdict(
+        holds and bool(lines), f"{second} / {first} in {along}: {'; '.join(lines) or 'no level reached'}"
+    )
+
+
+def objective_panels(results, labels, along="passes", word="effective iterations") -> list[Panel]:
+    """The primal objective of each C, from a little below the optimum to where the curves are told apart."""
+    panels = []
+    for C, runs in results.items():
+        found = {k: (runs[k].column(along), objective(runs[k])) for k in labels if k in runs}
+        best = optimum(runs.values()) * size(next(iter(runs.values())))
+        panels.append(
+            Panel(f"C = {C:g}", word, "primal objective", found, y_limits=(0.98 * best, 1.4 * best))
+        )
+    return panels
+
+
+def passes_to(run: Run, level: float) -> float:
+    return run.first("passes", relative_gaps(run), level)
+
+
+def fit_path(family: Family, quick: bool, constants, limit: float) -> list:
+    """[C, passes, relative gap, score] of each constant, to 0.1 %, dual variables kept."""
+    problem, score = family.make(quick)
+    fits = path(
+        problem,
+        family.first,
+        tol=1e-3,
+        check_every=1.0,
+        validate=score,
+        collins_C=constants,
+        max_seconds=limit,
+    )
+    found = [(fit.constant, fit.result.certificate, fit.score) for fit in fits]
+    return [[C, certificate.passes, certificate.relative_gap, value] for C, certificate, value in found]
+
+
+def path_table(found, printed, score=lambda value: f"{1.0 - value:.4f}", word="error") -> list[Table]:
+    rows, total, theirs = [], 0.0, 0.0
+    for (C, passes, gap, value), (their_passes, their_score) in zip(found["rows"], printed, strict=False):
+        total, theirs = total + passes, theirs + their_passes
+        rows.append(
+            (
+                f"{C:.4g}",
+                f"{their_passes:g}",
+                f"{theirs:.2f}",
+                their_score,
+                f"{passes:.2f}",
+                f"{total:.2f}",
+                score(value),
+                f"{gap:.1e}",
+            )
+        )
+    head = ("C", "paper: iterations", "total", word, "here: iterations", "total", word, "proven relative gap")
+    return [Table(head, rows)]
+
+
+def error_at(run: Run, passes: float) -> float:
+    """The last validation error that is not later."""
+    rows = zip(run.column("passes"), errors(run), strict=True)
+    return [error for p, error in rows if p <= passes and isfinite(error)][-1]
+
+
+def error_panel(results, best_C: float, limits, word="validation error, %", value=errors) -> Panel:
+    curves = {f"EG, C = {best_C:g}": (results[best_C]["EG"].column("passes"), value(results[best_C]["EG"]))}
+    for C, runs in results.items():
+        curves[f"LBFGS, C = {C:g}"] = (runs["LBFGS"].column("passes"), value(runs["LBFGS"]))
+    return Panel("validation", "effective iterations", word, curves, y_limits=limits)

@@ -1,0 +1,207 @@
+"""Runs and measurements, each kept in a file of its own: what was done is not done again.
+
+A run is a trace that `fenchel.solve` wrote (JSON lines, gzipped), with its settings in the header; one whose
+settings have changed is made anew. A measurement is any value that JSON can hold, kept the same way.
+"""
+
+import gzip
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from pathlib import Path
+
+from sklearn.exceptions import ConvergenceWarning
+
+from fenchel.io.files import open_output
+from fenchel.io.trace import read_run, write_trace
+from fenchel.loop import Result, solve
+from fenchel.trace import Status, Trace
+
+QUICK_SECONDS, QUICK_PASSES = 0.5, 20.0  # limits of a run where only the machinery is to be seen
+
+
+class Missing(Exception):
+    """What a run needs is not there: the sentence says what."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem with a name, made when it is first needed: a figure is drawn again without its data.
+
+    make(): (problem, score), where score(w, b) is the test score, or None.
+    """
+
+    name: str
+    make: Callable[[], tuple]
+
+    @cached_property
+    def made(self) -> tuple:
+        try:
+            return self.make()
+        except FileNotFoundError as error:
+            raise Missing(f"{self.name}: {error.args[-1] if error.args else error}") from error
+
+    @property
+    def problem(self):
+        return self.made[0]
+
+    @property
+    def score(self):
+        return self.made[1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One solver on one problem: its trace, and the header of the file."""
+
+    label: str
+    trace: Trace
+    facts: dict
+
+    def column(self, name: str) -> list[float]:
+        return self.trace.column(name)
+
+    @property
+    def best(self) -> float:
+        """The least objective met."""
+        return min((p for p in self.column("primal") if p == p), default=inf)
+
+    @property
+    def bound(self) -> float:
+        """The largest dual value met."""
+        return max((d for d in self.column("dual") if d == d), default=-inf)
+
+    def excess(self, optimum: float) -> list[float]:
+        """(P − P*)/P* of each row, yu2011 (55)."""
+        return [(p - optimum) / optimum for p in self.column("primal")]
+
+    def first(self, along: str, values: Iterable[float], level: float) -> float:
+        """Where along the run the values are first at most `level`; inf if never."""
+        pairs = zip(self.column(along), values, strict=True)
+        return next((x for x, value in pairs if value <= level), inf)
+
+    def reach(self, level: float, optimum: float, along: str = "seconds") -> float:
+        """Seconds (passes, updates, ...) until (P − P*)/P* ≤ level; inf if never."""
+        return self.first(along, self.excess(optimum), level)
+
+
+def optimum(runs: Iterable[Run]) -> float:
+    """P*: the least objective that any of the runs met."""
+    return min(run.best for run in runs)
+
+
+def proven(runs: Iterable[Run]) -> float:
+    """By how much, relative to it, that P* may be above the true one: proven by the best dual value."""
+    runs = list(runs)
+    least = optimum(runs)
+    return (least - max(run.bound for run in runs)) / least
+
+
+class Lab:
+    """Where runs are made and kept.
+
+    folder: of the kept files. quick: subsets and short runs, only to see that everything works. fresh: make
+    everything anew. minutes: no run begins after so many.
+    """
+
+    def __init__(self, folder: Path, quick=False, fresh=False, minutes=inf, say=lambda text: None):
+        self.folder, self.quick, self.fresh, self.say = Path(folder), quick, fresh, say
+        self.missing: dict[str, str] = {}
+        self.made: set[Path] = set()
+        self.deadline = time.monotonic() + 60.0 * minutes
+
+    def run(
+        self, task: Task, label: str, solver, *, max_seconds: float, start=None, score=True, **settings
+    ) -> Run:
+        """The kept run of that label, or a new one.
+
+        start(problem): a first point. score: whether the test score is noted, at growing distances. settings:
+        as in `fenchel.solve`; tol=1e-6 unless given.
+        """
+        settings = {"tol": 1e-6, "max_seconds": max_seconds} | settings
+        if self.quick:
+            settings["max_seconds"] = min(settings["max_seconds"], QUICK_SECONDS)
+            settings["max_passes"] = min(settings.get("max_passes", QUICK_PASSES), QUICK_PASSES)
+        asked = {"solver": repr(solver), **settings}
+
+        def compute(path):
+            problem = task.problem
+            scored = spaced(task.score) if score and task.score else None
+            first = start(problem) if start else None
+            result = self._solve(problem, solver, start=first, validate=scored, **settings)
+            write_trace(path, result.trace, label=label, settings=asked, status=result.status.name)
+
+        path = self._kept(task.name, label, ".jsonl.gz", asked, lambda path: read_run(path)[1], compute)
+        trace, facts = read_run(path)
+        return Run(label, trace, facts)
+
+    def _solve(self, problem, solver, **settings) -> Result:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = solve(problem, solver, **settings)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return result
+
+    def measure(self, task: Task, label: str, compute: Callable[[], object], **asked):
+        """The kept value of that label, or what `compute()` gives; `asked` tells one from another."""
+
+        def write(path):
+            text = json.dumps({"settings": asked, "value": compute()})
+            with open_output(path) as stream:
+                stream.write(text.encode())
+
+        path = self._kept(task.name, label, ".json.gz", asked, _read_json, write)
+        return _read_json(path)["value"]
+
+    def _kept(self, group, label, ending, asked, header, compute) -> Path:
+        """The file of a run; made unless it is there with the same settings."""
+        path = self.folder / group / (label.replace(" ", "-").replace("/", "-") + ending)
+        same = path.exists() and header(path).get("settings") == json.loads(json.dumps(asked))
+        if same and (not self.fresh or path in self.made):
+            return path
+        if time.monotonic() > self.deadline:
+            raise Missing(f"{group}, {label}: not run, the time is over")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        began = time.monotonic()
+        compute(path)
+        self.made.add(path)
+        self.say(f"{group}: {label}, {time.monotonic() - began:.1f} s")
+        return path
+
+    def each(self, tasks: Iterable[Task], function: Callable[[Task], object]) -> dict:
+        """{task's name: function(task)} for those whose data are there; the others are noted as missing."""
+        found = {}
+        for task in tasks:
+            try:
+                found[task.name] = function(task)
+            except Missing as error:
+                self.missing[task.name] = str(error)
+                self.say(f"left out: {error}")
+        if not found:
+            raise Missing("; ".join(self.missing.values()))
+        return found
+
+
+def spaced(score: Callable) -> Callable:
+    """The score at the calls 1, 2, 3, 4, 6, 8, 11, ... (each 1.3 times the last), nan at the others."""
+    calls, due = 0, 1
+
+    def validate(w, b):
+        nonlocal calls, due
+        calls += 1
+        if calls < due:
+            return float("nan")
+        due = max(due + 1, int(1.3 * due))
+        return score(w, b)
+
+    return validate
+
+
+def _read_json(path) -> dict:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return json.load(stream)

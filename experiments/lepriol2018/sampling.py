@@ -1,0 +1,212 @@
+"""lepriol2018 6.3: samplings, Figures 2, 3 and 9."""
+
+from itertools import pairwise
+from statistics import median
+
+from experiments.claims import Claim, Item, Verdict, number, ratio
+from experiments.figures import Panel, draw
+from experiments.lab import Lab, optimum
+from experiments.lepriol2018.chains import each
+from experiments.lepriol2018.methods import PAPERS_OWN, compare, panels_of, reference, run
+from fenchel import solvers
+
+SAMPLINGS = {
+    "Uniform": "uniform",
+    "Importance": "importance",
+    "Gap": "gap",
+    "Gap × importance": "gap-importance",
+    "Max": "max",
+}
+
+
+def figure2(lab: Lab) -> dict:
+    def all_samplings(of):
+        runs = {}
+        for label, sampling in SAMPLINGS.items():
+            solver = solvers.SDCA(sampling=sampling, non_uniform=0.8, **PAPERS_OWN)
+            runs[label] = run(lab, of, f"sampling {sampling}", solver, score=False)
+        return runs | {"reference": reference(lab, of)}
+
+    return each(lab, ("ocr",), all_samplings)
+
+
+def max_stalls(results) -> Verdict:
+    runs = results["ocr"]
+    best = optimum(runs.values())
+    ends = {k: runs[k].excess(best)[-1] for k in ("Max", "Uniform")}
+    text = f"Max ends at {ends['Max']:.1e} above the optimum, Uniform at {ends['Uniform']:.1e}"
+    return Verdict(ends["Max"] > 10.0 * max(ends["Uniform"], 1e-16), f"{text} (stalls: ten times as far)")
+
+
+def gap_is_best(results) -> Verdict:
+    runs = results["ocr"]
+    best = optimum(runs.values())
+    times = {k: runs[k].reach(1e-4, best, "updates") for k in SAMPLINGS}
+    first = min(times, key=times.get)
+    n = int(runs["Gap"].trace.problem.split("n = ")[1].split(",")[0])
+    return Verdict(
+        first == "Gap", "epochs to 1e-4: " + ", ".join(f"{k} {number(v / n)}" for k, v in times.items())
+    )
+
+
+FIG2 = Item(
+    "lepriol2018.fig2",
+    "Sampling schemes on OCR, 80 % of non-uniformity",
+    "“Max sampling is not robust enough to the staleness of the gap estimates and "
+    "fails to converge here. We also observe "
+    "that Importance performs worse than Uniform, and that Gap × Importance performs "
+    "worse than Gap. … Overall, Gap "
+    "sampling gives the best performance.”",
+    figure2,
+    lambda results, path: draw(
+        panels_of(results, "updates", "parameter updates / n", tuple(SAMPLINGS)), path
+    ),
+    lambda results: [],
+    (
+        Claim("Max sampling … fails to converge here", max_stalls),
+        Claim(
+            "Importance performs worse than Uniform", compare("Uniform", "Importance", "updates", ("ocr",))
+        ),
+        Claim(
+            "Gap × Importance performs worse than Gap",
+            compare("Gap", "Gap × importance", "updates", ("ocr",)),
+        ),
+        Claim("Overall, Gap sampling gives the best performance", gap_is_best),
+    ),
+    "Of Max's draws too a fifth are uniform, as the caption has it.",
+)
+
+
+FRACTIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
+
+
+def figure3(lab: Lab) -> dict:
+    def all_fractions(of):
+        runs = {}
+        for share in FRACTIONS:
+            solver = solvers.SDCA(sampling="gap", non_uniform=share, **PAPERS_OWN)
+            runs[f"{share:g}"] = run(lab, of, f"fraction {share:g}", solver, score=False, max_passes=30.0)
+        return runs | {"reference": reference(lab, of)}
+
+    return each(lab, ("ner",), all_fractions)
+
+
+def increasing_improves(results) -> Verdict:
+    runs = results["ner"]
+    best = optimum(runs.values())
+    times = [runs[f"{share:g}"].reach(1e-4, best, "updates") for share in FRACTIONS]
+    holds = all(b <= a for a, b in pairwise(times))
+    return Verdict(
+        holds,
+        "updates to 1e-4: " + ", ".join(f"{f:g}: {number(t)}" for f, t in zip(FRACTIONS, times, strict=True)),
+    )
+
+
+def marginal_after(results) -> Verdict:
+    runs = results["ner"]
+    best = optimum(runs.values())
+    value = ratio(runs["1"].reach(1e-4, best, "updates"), runs["0.8"].reach(1e-4, best, "updates")) or 0.0
+    return Verdict(
+        0.8 <= value <= 1.25, f"0.8 takes {value:.2f} times the updates of 1 (marginal: within a quarter)"
+    )
+
+
+FIG3 = Item(
+    "lepriol2018.fig3",
+    "Fractions of non-uniform sampling on NER",
+    "“Increasing the ratio of non-uniformity up to 1 only improves the performance "
+    "on all datasets, though after 0.8 the "
+    "improvements are marginal.”",
+    figure3,
+    lambda results, path: draw(
+        panels_of(results, "updates", "parameter updates / n", tuple(f"{f:g}" for f in FRACTIONS)), path
+    ),
+    lambda results: [],
+    (
+        Claim(
+            "Increasing the ratio of non-uniformity up to 1 only improves the performance",
+            increasing_improves,
+        ),
+        Claim("after 0.8 the improvements are marginal", marginal_after),
+    ),
+)
+
+
+def follow(problem, solver, epochs: int) -> dict:
+    """By epoch: Σ m_i gap_i as known / the true gap; and the mean iterations of a line search."""
+    state, ratios = solver.init(problem, None), []
+    for _ in range(epochs):
+        solver.step(problem, state)
+        known = float(problem.examples.mass @ state.gaps)
+        ratios.append(known / solver.point(problem, state).gap)
+    return {"ratios": ratios, "newtons": state.newtons / state.updates}
+
+
+def figure9(lab: Lab) -> dict:
+    epochs = 4 if lab.quick else 25
+
+    def all_fractions(of):
+        found = {}
+        for share in (0.0, 0.5, 0.8, 1.0):
+            solver = solvers.SDCA(sampling="gap", non_uniform=share, **PAPERS_OWN)
+            compute = lambda solver=solver: follow(of.problem, solver, epochs)  # noqa: E731
+            found[f"{share:g}"] = lab.measure(
+                of, f"stale gaps {share:g}", compute, epochs=epochs, solver=repr(solver)
+            )
+        return found
+
+    return each(lab, ("ocr", "conll", "ner"), all_fractions)
+
+
+def draw_figure9(results, path) -> None:
+    panels = []
+    for name, of in results.items():
+        found = {share: (range(1, len(one["ratios"]) + 1), one["ratios"]) for share, one in of.items()}
+        panels.append(Panel(name.upper(), "epochs", "estimated gap / true gap", found, log_y=True))
+    draw(panels, path)
+
+
+def within_two(results) -> Verdict:
+    """After the first two epochs, in which the first gaps of 100 have a part."""
+    extremes = {name: [r for one in of.values() for r in one["ratios"][2:]] for name, of in results.items()}
+    text = ", ".join(f"{name} {min(v):.2f} to {max(v):.2f}" for name, v in extremes.items())
+    return Verdict(
+        all(min(v) >= 0.5 and max(v) <= 2.0 for v in extremes.values()), f"estimate / true gap: {text}"
+    )
+
+
+def under_and_over(results) -> Verdict:
+    found = {
+        name: (median(of["1"]["ratios"][2:]), median(of["0"]["ratios"][2:])) for name, of in results.items()
+    }
+    text = ", ".join(f"{name}: all by gap {a:.2f}, uniform {b:.2f}" for name, (a, b) in found.items())
+    return Verdict(all(a < 1.0 < b for a, b in found.values()), f"median of estimate / true gap, {text}")
+
+
+def two_newtons(results) -> Verdict:
+    found = {name: of["0.8"]["newtons"] for name, of in results.items()}
+    text = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+    return Verdict(all(1.5 <= v <= 2.5 for v in found.values()), f"mean iterations: {text} (two: 1.5 to 2.5)")
+
+
+FIG9 = Item(
+    "lepriol2018.fig9",
+    "Stale estimates of the gap against the true one; iterations of the line search",
+    "“Empirically, it always remains within a factor 2 of the true duality gap.” "
+    "“The gap sampling tends to underestimate "
+    "this value, whereas the uniform sampling tends to over-estimate it.” “Reaching "
+    "0.01 or 0.001 takes on average 2 iterations.”",
+    figure9,
+    draw_figure9,
+    lambda results: [],
+    (
+        Claim("it always remains within a factor 2 of the true duality gap", within_two),
+        Claim(
+            "The gap sampling tends to underestimate this value, whereas the uniform "
+            "sampling tends to over-estimate it",
+            under_and_over,
+        ),
+        Claim("Reaching 0.01 or 0.001 takes on average 2 iterations", two_newtons),
+    ),
+    "Every gap begins as 100 (footnote 5) and is known from the last visit only.",
+)

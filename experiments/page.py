@@ -1,0 +1,137 @@
+"""What came of all items: one HTML page, and the same as RESULTS.md."""
+
+import base64
+import os
+from collections import Counter
+from html import escape
+from pathlib import Path
+
+from experiments.claims import Outcome, Table
+from fenchel.io.models import library_versions
+from fenchel.io.trace import machine
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+img { max-width: 100% } table { border-collapse: collapse; margin: .6rem 0; font-size: 13px }
+td, th { border: 1px solid #ccc; padding: .15rem .5rem; text-align: left } blockquote { color: #777 }
+.holds { color: #06703a } .does { color: #a8321a } .data { color: #777 }
+@media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd } img { background: #fff } }
+"""
+
+
+def write(outcomes: list[Outcome], html: Path, markdown: Path, papers: dict[str, str], quick: bool) -> None:
+    """papers: {short name: title}, in the order of the page."""
+    html.write_text(as_html(outcomes, papers, quick), encoding="utf-8")
+    markdown.write_text(as_markdown(outcomes, papers, quick, markdown.parent), encoding="utf-8")
+
+
+def counts(outcomes: list[Outcome]) -> Counter:
+    """How many claims hold, do not hold, and lack their data."""
+    return Counter(verdict.word for outcome in outcomes for verdict in outcome.verdicts)
+
+
+def summary(outcomes) -> str:
+    found = counts(outcomes)
+    words = ("holds", "does not hold", "data not available")
+    return f"{sum(found.values())} claims: " + ", ".join(f"{found[word]} {word}" for word in words)
+
+
+def conditions(quick: bool) -> str:
+    """The machine and the versions that seconds belong to."""
+    facts, versions = machine(), library_versions()
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+    what = "Subsets and runs of half a second: this shows the machinery, nothing else. " if quick else ""
+    return (
+        f"{what}{facts['processor']}, {facts['cores']} cores, {facts['system'].split()[0]}; {packages}. "
+        f"Runs use one thread; the clock stands still while a point is measured."
+    )
+
+
+# ---- Markdown
+
+
+def as_markdown(outcomes, papers, quick, folder: Path) -> str:
+    lines = ["# The five papers, run again", "", summary(outcomes), "", conditions(quick), ""]
+    lines += ["| paper | " + " | ".join(HEADS) + " |", "|---|" + "--:|" * len(HEADS)]
+    for short, of in _by_paper(outcomes, papers):
+        lines.append(f"| [{short}](#{short}) | " + " | ".join(str(counts(of)[head]) for head in HEADS) + " |")
+    for short, of in _by_paper(outcomes, papers):
+        lines += ["", f"## {short}", "", papers[short]]
+        for outcome in of:
+            lines += _item_markdown(outcome, folder)
+    return "\n".join(lines) + "\n"
+
+
+HEADS = ("holds", "does not hold", "data not available")
+
+
+def _item_markdown(outcome, folder) -> list[str]:
+    item = outcome.item
+    lines = ["", f"### {item.name}: {item.title}", "", f"> {item.statement}", ""]
+    lines += [item.here, ""] if item.here else []
+    lines += [f"Not run: {outcome.missing}", ""] if outcome.missing else []
+    if outcome.figure:
+        lines += [f"![{item.title}]({Path(os.path.relpath(outcome.figure, folder)).as_posix()})", ""]
+    for table in outcome.tables:
+        lines += [*_table_markdown(table), ""]
+    for claim, verdict in zip(item.claims, outcome.verdicts, strict=True):
+        why = f" {claim.reason}" if verdict.holds is False and claim.reason else ""
+        lines.append(f"- **{verdict.word}**: “{claim.text}” {_sentence(verdict.margin)}{why}")
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."
+
+
+def _table_markdown(table: Table) -> list[str]:
+    rows = ["| " + " | ".join(map(str, row)) + " |" for row in [table.header, *table.rows]]
+    rows.insert(1, "|" + "---|" * len(table.header))
+    return [*([table.caption, ""] if table.caption else []), *rows]
+
+
+def _by_paper(outcomes, papers):
+    for short in papers:
+        of = [outcome for outcome in outcomes if outcome.item.name.split(".")[0] == short]
+        if of:
+            yield short, of
+
+
+# ---- HTML
+
+
+def as_html(outcomes, papers, quick) -> str:
+    parts = ["<!doctype html><meta charset='utf-8'><title>The five papers, run again</title>"]
+    parts += [f"<style>{STYLE}</style><h1>The five papers, run again</h1>"]
+    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(conditions(quick))}</p>"]
+    for short, of in _by_paper(outcomes, papers):
+        parts.append(f"<h2 id='{short}'>{escape(papers[short])}</h2><p>{escape(summary(of))}</p>")
+        parts += map(_item_html, of)
+    return "\n".join(parts)
+
+
+def _item_html(outcome: Outcome) -> str:
+    item = outcome.item
+    parts = [f"<h3 id='{item.name}'>{escape(item.name)}: {escape(item.title)}</h3>"]
+    parts.append(f"<blockquote>{escape(item.statement)}</blockquote>")
+    parts += [f"<p>{escape(text)}</p>" for text in (item.here, outcome.missing) if text]
+    if outcome.figure:
+        image = base64.b64encode(outcome.figure.read_bytes()).decode()
+        parts.append(f"<img alt='{escape(item.title, quote=True)}' src='data:image/png;base64,{image}'>")
+    parts += map(_table_html, outcome.tables)
+    parts.append("<ul>")
+    for claim, verdict in zip(item.claims, outcome.verdicts, strict=True):
+        why = f" <i>{escape(claim.reason)}</i>" if verdict.holds is False and claim.reason else ""
+        parts.append(
+            f"<li><b class='{verdict.word.split()[0]}'>{verdict.word}</b>: “{escape(claim.text)}” "
+            f"{escape(_sentence(verdict.margin))}{why}</li>"
+        )
+    return "\n".join([*parts, "</ul>"])
+
+
+def _table_html(table: Table) -> str:
+    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in table.header)
+    rows = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in table.rows)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    return f"<table>{caption}<tr>{head}</tr>{body}</table>"

@@ -1,0 +1,7 @@
+"""yu2011: dual coordinate descent for logistic regression and maximum entropy, Figures 2 to 4 and Table 3."""
+
+from experiments.yu2011.bisection import FIG4
+from experiments.yu2011.entropy import FIG3
+from experiments.yu2011.logistic import FIG2, FIRST_Z, TABLE3
+
+ITEMS = (FIG2, TABLE3, FIRST_Z, FIG3, FIG4)

@@ -1,0 +1,39 @@
+"""yu2011 6.3: Algorithm 4 against bisection and Newton, Figure 4."""
+
+from experiments import tasks
+from experiments.claims import Claim, Item, faster
+from experiments.figures import Panel, draw
+from experiments.lab import Lab, optimum
+from experiments.yu2011.logistic import CHECKED, LR_SECONDS, run_logistic, seconds_table
+from fenchel import solvers
+
+
+def figure4(lab: Lab) -> dict:
+    def both(task):
+        runs = {"CDdual": run_logistic(lab, task)["CDdual"]}
+        bisection = solvers.CDDual(subproblem="bisection")
+        runs["BN"] = lab.run(task, "BN", bisection, max_seconds=LR_SECONDS, **CHECKED)
+        runs["reference"] = lab.run(task, "reference", "auto", max_seconds=LR_SECONDS, tol=1e-9, score=False)
+        return runs
+
+    return lab.each(tasks.document_tasks(lab), both)
+
+
+def draw_figure4(results, path) -> None:
+    panels = []
+    for name, runs in results.items():
+        best = optimum(runs.values())
+        curves = {k: (runs[k].column("seconds"), runs[k].excess(best)) for k in ("BN", "CDdual")}
+        panels.append(Panel(name, "training time, s", "relative function difference", curves, log_y=True))
+    draw(panels, path)
+
+
+FIG4 = Item(
+    "yu2011.fig4",
+    "Algorithm 4 against bisection and Newton (BN)",
+    "“We can see that CDdual has slightly better final convergence.”",
+    figure4,
+    draw_figure4,
+    lambda results: seconds_table(results),
+    (Claim("CDdual has slightly better final convergence", faster("CDdual", "BN", levels=(1e-5, 1e-6))),),
+)

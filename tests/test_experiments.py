@@ -1,0 +1,194 @@
+"""The harness of the papers' experiments, on made-up data: kept runs, missing data, verdicts, pages."""
+
+import sys
+from itertools import pairwise, product
+from math import inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from experiments import __main__ as program
+from experiments import data, figures, page
+from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
+from experiments.lab import Lab, Missing, Run, Task, optimum, proven, spaced
+from experiments.lepriol2018 import chains
+from fenchel import problems, solvers
+from fenchel.trace import Row, Trace
+from matrix import sparse_features
+
+
+def made_up():
+    X = sparse_features(np.random.default_rng(0))
+    y = np.arange(X.shape[0]) % 2 == 0
+    return problems.binary(X, y, C=1.0, threads=1), lambda w, b: float(np.mean((X @ w > 0) == y))
+
+
+def nowhere():
+    raise FileNotFoundError("the set 'moon' needs the file moon.gz")
+
+
+HERE, GONE = Task("here", made_up), Task("gone", nowhere)
+
+
+def both(lab):
+    run = lambda task: {  # noqa: E731
+        name: lab.run(task, name, solvers.make(name), max_seconds=5.0, tol=1e-8)
+        for name in ("lbfgs", "newton")
+    }
+    return lab.each([GONE, HERE], run)
+
+
+def test_a_run_is_made_once_and_again_only_if_its_settings_change(tmp_path):
+    said = []
+    lab = Lab(tmp_path, say=said.append)
+    first = lab.run(HERE, "a run", solvers.LBFGS(), max_seconds=5.0)
+    again = Lab(tmp_path, say=said.append).run(GONE_BUT_KEPT, "a run", solvers.LBFGS(), max_seconds=5.0)
+    assert len(said) == 1 and again.trace.rows == first.trace.rows
+    assert first.facts["status"] == "CONVERGED" and first.trace[0].validation >= 0.0
+    lab.run(HERE, "a run", solvers.LBFGS(memory=3), max_seconds=5.0)
+    Lab(tmp_path, fresh=True, say=said.append).run(HERE, "a run", solvers.LBFGS(memory=3), max_seconds=5.0)
+    assert len(said) == 3
+    assert sorted(path.name for path in tmp_path.rglob("*.gz")) == ["a-run.jsonl.gz"]
+
+
+GONE_BUT_KEPT = Task("here", nowhere)
+
+
+def test_measurements_are_kept_too(tmp_path):
+    lab = Lab(tmp_path)
+    assert lab.measure(HERE, "count", lambda: [1, 2], seed=0) == [1, 2]
+    assert lab.measure(HERE, "count", lambda: [3], seed=0) == [1, 2]
+    assert lab.measure(HERE, "count", lambda: [3], seed=1) == [3]
+
+
+def test_an_interrupted_run_leaves_no_file(tmp_path):
+    class Interrupted(solvers.LBFGS):
+        def step(self, problem, state):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Lab(tmp_path).run(HERE, "a run", Interrupted(), max_seconds=5.0)
+    assert not list(tmp_path.rglob("*.gz"))
+
+
+def test_no_run_begins_after_the_time(tmp_path):
+    with pytest.raises(Missing, match="here, a run: not run, the time is over"):
+        Lab(tmp_path, minutes=-1.0).run(HERE, "a run", solvers.LBFGS(), max_seconds=5.0)
+
+
+def test_missing_data_are_named_and_the_rest_is_done(tmp_path):
+    lab = Lab(tmp_path / "traces")
+    item = Item("made.fig1", "A figure", "What it shows.", both, draw, tables, CLAIMS)
+    outcome = examine(item, lab, tmp_path)
+    assert lab.missing == {"gone": "gone: the set 'moon' needs the file moon.gz"}
+    assert [verdict.word for verdict in outcome.verdicts] == ["holds", "does not hold", "data not available"]
+    assert "here: " in outcome.verdicts[0].margin
+    nothing = examine(
+        Item(
+            "made.fig2", "", "", lambda lab: lab.each([GONE], lambda task: task.problem), None, claims=CLAIMS
+        ),
+        lab,
+        tmp_path,
+    )
+    assert nothing.missing.startswith("gone: ") and page.counts([nothing]) == {"data not available": 3}
+    page.write([outcome, nothing], tmp_path / "p.html", tmp_path / "R.md", {"made": "A paper"}, quick=False)
+    html, text = (tmp_path / "p.html").read_text(), (tmp_path / "R.md").read_text()
+    summary = "6 claims: 1 holds, 1 does not hold, 4 data not available"
+    assert summary in html and summary in text
+    assert "data:image/png;base64," in html and "![A figure](made.fig1.png)" in text
+    assert "| lbfgs |" in text and "because so" in text and "moon.gz" in text
+    assert (tmp_path / "made.fig1.png").read_bytes().startswith(b"\x89PNG")
+
+
+CLAIMS = (
+    Claim(
+        "they are compared",
+        lambda results: Verdict(faster("newton", "lbfgs")(results).holds is not None, "here: 1"),
+    ),
+    Claim("pigs fly", lambda results: Verdict(False, "none of 3"), reason="because so"),
+    Claim("on the moon", faster("newton", "lbfgs", sets=("gone",))),
+)
+
+
+def draw(results, path):
+    runs = results["here"]
+    curves = {name: (run.column("seconds"), run.excess(optimum(runs.values()))) for name, run in runs.items()}
+    figures.draw([figures.Panel("here", "seconds", "difference", curves, log_y=True)] * 2, path)
+
+
+def tables(results):
+    return [
+        Table(
+            ("solver", "passes"), [(name, run.column("passes")[-1]) for name, run in results["here"].items()]
+        )
+    ]
+
+
+def made_run(label, primal, dual):
+    rows = [Row(k, k, k, 0.5 * k, p, d, p - d) for k, (p, d) in enumerate(zip(primal, dual, strict=True))]
+    return Run(label, Trace("x", "y", rows), {})
+
+
+def test_speeds_are_compared_by_when_each_level_is_reached():
+    quick, slow = (
+        made_run("quick", [2.0, 1.0, 1.0], [0.0, 0.9, 1.0]),
+        made_run("slow", [2.0, 1.5, 1.5, 1.0], [nan] * 4),
+    )
+    runs = {"quick": quick, "slow": slow}
+    assert optimum(runs.values()) == 1.0 and proven(runs.values()) == 0.0
+    assert quick.reach(0.1, 1.0) == 0.5 and slow.reach(0.1, 1.0, "passes") == 3
+    assert faster("quick", "slow")({"a": runs}).holds
+    assert "3.00 at 0.01" in faster("quick", "slow")({"a": runs}).margin
+    assert not faster("slow", "quick")({"a": runs}).holds
+    assert ratio(inf, inf) is None and ratio(inf, 1.0) == 0.0 and ratio(1.0, inf) == inf
+
+
+def test_scores_are_taken_at_growing_distances():
+    validate = spaced(lambda w, b: 1.0)
+    taken = [k for k in range(1, 20) if validate(None, 0.0) == 1.0]
+    assert taken == [1, 2, 3, 4, 5, 6, 7, 9, 11, 14, 18]
+
+
+def test_every_item_has_a_name_of_its_own_and_claims_to_check():
+    items = program.items()
+    assert {name.split(".")[0] for name in items} == set(program.PAPERS)
+    assert all(item.name == name and item.statement for name, item in items.items())
+    assert [item.name for item in program.chosen(items, ["zhang2005"])] == [
+        name for name in items if name.startswith("zhang2005.")
+    ]
+    with pytest.raises(SystemExit, match="there is no 'fig99'"):
+        program.chosen(items, ["fig99"])
+
+
+def test_a_fault_of_one_item_does_not_cost_the_others(tmp_path, capsys):
+    item = Item(
+        "made.fig1", "", "", lambda lab: {}, None, lambda results: [], (Claim("", lambda results: 1 / 0),)
+    )
+    outcome = program.attempt(item, Lab(tmp_path), tmp_path)
+    assert outcome.missing.startswith("failed: ZeroDivisionError") and outcome.verdicts[0].holds is None
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_the_best_labels_of_letters_are_those_of_all():
+    rng = np.random.default_rng(0)
+    s, T = rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
+    scores = {
+        y: sum(s[t, k] for t, k in enumerate(y)) + sum(T[a, b] for a, b in pairwise(y))
+        for y in product(range(3), repeat=4)
+    }
+    assert tuple(chains.viterbi(s, T)) == max(scores, key=scores.get)
+
+
+def test_information_gain_is_that_of_the_counts():
+    X, y = (
+        sp.csr_matrix([[1.0, 0.0, 1.0], [2.0, 0.0, 1.0], [0.0, 3.0, 1.0], [0.0, 0.0, 1.0]]),
+        np.array([0, 0, 1, 1]),
+    )
+    third = -(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))
+    np.testing.assert_allclose(
+        data.information_gain(X, y), [np.log(2), np.log(2) - 0.75 * third, 0.0], atol=1e-12
+    )
