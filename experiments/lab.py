@@ -94,6 +94,11 @@ def optimum(runs: Iterable[Run]) -> float:
     return min(run.best for run in runs)
 
 
+def shown(runs: dict[str, Run]) -> dict[str, Run]:
+    """The runs but the one labelled "reference", which was made for the optimum alone."""
+    return {label: run for label, run in runs.items() if label != "reference"}
+
+
 def proven(runs: Iterable[Run]) -> float:
     """By how much, relative to it, that P* may be above the true one: proven by the best dual value."""
     runs = list(runs)

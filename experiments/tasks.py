@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from experiments import data
-from experiments.lab import Lab, Run, Task, optimum
+from experiments.lab import Lab, Run, Task, optimum, shown
 from fenchel import MaxEntTagger, problems
 from fenchel.spans import span_scores
 
@@ -123,7 +123,7 @@ def time_panels(results: dict[str, dict[str, Run]], scale=lambda name: 1.0, by_r
 
     columns = []
     for name, runs in results.items():
-        best, factor = optimum(runs.values()), scale(name)
+        best, factor, runs = optimum(runs.values()), scale(name), shown(runs)
         difference = {k: (run.column("seconds"), run.excess(best)) for k, run in runs.items()}
         norms = {
             k: (run.column("seconds"), [factor * g for g in run.column("gradient_norm")])

@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import pairwise
+from string import ascii_lowercase
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,13 +98,10 @@ class Letters:
     """OCR: 128 pixels, bias, first and last letter: (131 + 26)·26 weights."""
 
     def __init__(self, words, labels, other, truth):
-        names = sorted({label for word in labels for label in word})
-        self.codes = {name: k for k, name in enumerate(names)}
+        self.codes = {name: k for k, name in enumerate(ascii_lowercase)}
         self.test, self.truth = self.matrix(other), self.coded(truth)
         X, starts = self.matrix(words)
-        settings = {"labels": len(names), "threads": 1}
-        self.problem = problems.chain(X, self.coded(labels), starts, C=1.0, **settings)
-        self.check = problems.chain(self.test[0], self.truth, self.test[1], C=1.0, loss="hinge", **settings)
+        self.problem = problems.chain(X, self.coded(labels), starts, labels=26, C=1.0, threads=1)
 
     def matrix(self, words):
         starts = np.concatenate([[0], np.cumsum([word.shape[0] for word in words])])
