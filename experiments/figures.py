@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#444444", "#e69f00", "#56b4e9", "#a6761d", "#882255")
 STYLES = ("-", "--", "-.", ":")
 WIDTH, HEIGHT = 3.7, 2.9  # inches of a panel
+LETTERS = 48  # of a legend that fit below a panel
 
 
 @dataclass
@@ -43,18 +44,26 @@ def draw(panels: Iterable[Panel], path: Path, columns: int = 3) -> None:
         lines |= draw_panel(panel, ax, looks)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    shown = [label for label in labels if label in lines]
-    if shown:
-        handles = [lines[label] for label in shown]
-        figure.legend(
-            handles, shown, loc="outside lower center", ncols=min(len(shown), 3 * columns), fontsize=8
-        )
+    if all(set(panel.curves) == set(labels) for panel in panels):
+        add_legend(figure, {label: lines[label] for label in labels if label in lines}, columns)
+    else:
+        for ax in axes[: len(panels)]:
+            if ax.lines:
+                ax.legend(fontsize=6)
     figure.savefig(path, dpi=100)
 
 
+def add_legend(figure, lines: dict, columns: int) -> None:
+    """One legend below all panels, in as many rows as its words need."""
+    if lines:
+        room = int(LETTERS * columns / (max(map(len, lines)) + 6))
+        settings = {"loc": "outside lower center", "ncols": max(min(len(lines), room), 1), "fontsize": 8}
+        figure.legend(list(lines.values()), list(lines), **settings)
+
+
 def look(k: int) -> dict:
-    """Colour and dashes of the k-th label."""
-    return {"color": COLORS[k % len(COLORS)], "linestyle": STYLES[k // len(COLORS) % len(STYLES)]}
+    """Colour and dashes of the k-th label: curves that lie on each other are both seen."""
+    return {"color": COLORS[k % len(COLORS)], "linestyle": STYLES[k % len(STYLES)]}
 
 
 def draw_panel(panel: Panel, ax, looks: dict) -> dict:
@@ -64,7 +73,8 @@ def draw_panel(panel: Panel, ax, looks: dict) -> dict:
         points = [(a, b) for a, b in zip(x, y, strict=True) if _can_be_shown(a, b, panel)]
         if points:
             marker = {"marker": "o", "markersize": 3} if panel.marks or len(points) == 1 else {}
-            (lines[label],) = ax.plot(*zip(*points, strict=True), linewidth=1.4, **looks[label], **marker)
+            shown = looks[label] | marker | {"label": label}
+            (lines[label],) = ax.plot(*zip(*points, strict=True), linewidth=1.4, **shown)
     ax.set_title(panel.title, fontsize=9)
     ax.set_xlabel(panel.x, fontsize=8)
     ax.set_ylabel(panel.y, fontsize=8)

@@ -6,6 +6,7 @@ settings have changed is made anew. A measurement is any value that JSON can hol
 
 import gzip
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -64,6 +65,21 @@ class Run:
 
     def column(self, name: str) -> list[float]:
         return self.trace.column(name)
+
+    @property
+    def n(self) -> int:
+        """Examples of the problem, as the trace describes it."""
+        return int(re.search(r"\bn = (\d+)", self.trace.problem)[1])
+
+    @property
+    def d(self) -> int:
+        """Weights of the problem."""
+        return int(re.search(r"\bd = (\d+)", self.trace.problem)[1])
+
+    @property
+    def nnz(self) -> int:
+        """Non-zero features of the problem."""
+        return int(re.search(r"(\d+) non-zeros", self.trace.problem)[1])
 
     @property
     def best(self) -> float:

@@ -1,7 +1,8 @@
 """collins2008: exponentiated gradient, Figures 4 to 15, Tables 2 and 3."""
 
-from experiments.collins2008.mnist import BATCH, FIG4, FIG5, FIG6, FIG7, FIG8, TABLE2
+from experiments.collins2008.mnist import BATCH, FIG4, FIG5, FIG6, FIG7, FIG8
 from experiments.collins2008.parsing import FIG12, FIG13, FIG15, TABLE3
+from experiments.collins2008.path import TABLE2
 from experiments.collins2008.rivals import FIG9, FIG10, FIG11, FIG14
 
 ITEMS = (

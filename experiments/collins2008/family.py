@@ -87,13 +87,9 @@ def one_pass(of: Task, rate: float) -> float:
     return of.score(*of.problem.design.split(state.v))
 
 
-def size(run: Run) -> int:
-    return int(run.trace.problem.split("n = ")[1].split(",")[0])
-
-
 def objective(run: Run, column: str = "primal") -> list[float]:
     """Σ loss + C/2 ‖w‖², as the paper has it: n times ours."""
-    return [size(run) * value for value in run.column(column)]
+    return [run.n * value for value in run.column(column)]
 
 
 def relative_gaps(run: Run) -> list[float]:
@@ -129,7 +125,7 @@ def objective_panels(results, labels, along="passes", word="effective iterations
     panels = []
     for C, runs in results.items():
         found = {k: (runs[k].column(along), objective(runs[k])) for k in labels if k in runs}
-        best = optimum(runs.values()) * size(next(iter(runs.values())))
+        best = optimum(runs.values()) * next(iter(runs.values())).n
         panels.append(
             Panel(f"C = {C:g}", word, "primal objective", found, y_limits=(0.98 * best, 1.4 * best))
         )

@@ -119,6 +119,14 @@ def final_tron(results) -> Verdict:
     return Verdict(holds, "; ".join(lines))
 
 
+def gis_last(results) -> Verdict:
+    ends = at_the_end(results)
+    text = "; ".join(
+        f"{k}: GIS {of['GIS']:.1e}, the next {sorted(of.values())[-2]:.1e}" for k, of in ends.items()
+    )
+    return Verdict(all(of["GIS"] == max(of.values()) for of in ends.values()), text)
+
+
 def accuracy_early(results) -> Verdict:
     """Seconds until the test score is within half a percent of the best, CD against LBFGS and TRON."""
     lines, holds = [], True
@@ -161,6 +169,7 @@ FIG2 = Item(
             final_tron,
         ),
         Claim("CD/IS … reach the final testing accuracy rapidly", accuracy_early),
+        Claim("GIS is inferior to many methods (here: the farthest from the optimum at the end)", gis_last),
         Claim("Surprisingly, LBFGS outperforms TRON", faster("LBFGS", "TRON", levels=(1e-1, 1e-2))),
     ),
     "As yu2011.fig3; γ = .001. The evaluation after each pass of SCGIS and CD is off "

@@ -43,7 +43,7 @@ def gap_is_best(results) -> Verdict:
     best = optimum(runs.values())
     times = {k: runs[k].reach(1e-4, best, "updates") for k in SAMPLINGS}
     first = min(times, key=times.get)
-    n = int(runs["Gap"].trace.problem.split("n = ")[1].split(",")[0])
+    n = runs["Gap"].n
     return Verdict(
         first == "Gap", "epochs to 1e-4: " + ", ".join(f"{k} {number(v / n)}" for k, v in times.items())
     )
@@ -86,9 +86,23 @@ def figure3(lab: Lab) -> dict:
         for share in FRACTIONS:
             solver = solvers.SDCA(sampling="gap", non_uniform=share, **PAPERS_OWN)
             runs[f"{share:g}"] = run(lab, of, f"fraction {share:g}", solver, score=False, max_passes=30.0)
+        renewed = solvers.SDCA(sampling="gap", non_uniform=0.8, **PAPERS_OWN | {"renew": 10})
+        runs["0.8 renewed"] = run(lab, of, "fraction 0.8 renewed", renewed, score=False, max_passes=33.0)
         return runs | {"reference": reference(lab, of)}
 
     return each(lab, ("ner",), all_fractions)
+
+
+def not_needed(results) -> Verdict:
+    runs = results["ner"]
+    best = optimum(runs.values())
+    value = (
+        ratio(runs["0.8"].reach(1e-4, best, "updates"), runs["0.8 renewed"].reach(1e-4, best, "updates"))
+        or 0.0
+    )
+    return Verdict(
+        value >= 0.8, f"with all gaps renewed every 10 epochs it takes {value:.2f} times the updates to 1e-4"
+    )
 
 
 def increasing_improves(results) -> Verdict:
@@ -128,6 +142,10 @@ FIG3 = Item(
             increasing_improves,
         ),
         Claim("after 0.8 the improvements are marginal", marginal_after),
+        Claim(
+            "[to] update all the duality gaps at once every 10 epochs … [is] not needed for SDCA-GAP",
+            not_needed,
+        ),
     ),
 )
 

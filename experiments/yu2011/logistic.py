@@ -139,16 +139,11 @@ def sweep_cost(results) -> Verdict:
         each = {}
         for label in ("CDprimal", "CDdual"):
             last = runs[label].trace[-1]
-            each[label] = last.seconds / max(last.updates, 1) * variables(runs[label], label == "CDprimal")
+            size = runs[label].d if label == "CDprimal" else runs[label].n
+            each[label] = last.seconds / max(last.updates, 1) * size
         ratios.append(each["CDprimal"] / each["CDdual"])
         lines.append(f"{name}: {ratios[-1]:.1f} times")
     return Verdict(min(ratios) >= 6.0, "; ".join(lines))
-
-
-def variables(run: Run, primal: bool) -> int:
-    """d or n, as the trace's own description of the problem has them."""
-    name = "d = " if primal else "n = "
-    return int(run.trace.problem.split(name)[1].split(",")[0])
 
 
 def slow_to_begin(results) -> Verdict:
