@@ -150,8 +150,8 @@ class _Run:
     def __init__(self, problem, legs, stop, check_every, callbacks, validate, gradients, keeper):
         self.problem, self.stop, self.keeper = problem, stop, keeper
         self.legs, (self.leg, *self.others) = tuple(legs), legs
-        self.check_every, self.callbacks, self.validate = check_every, callbacks, validate
-        self.gradients = gradients and not problem.loss.hinge
+        self.check_every, self.callbacks = check_every, callbacks
+        self.validate, self.gradients = validate, gradients and not problem.loss.hinge
         self.meter = Meter(compiling_clock())
         self.steps, self.checked = 0, -1
         self.longest = {"step": 0.0, "check": 0.0}  # seconds
@@ -314,9 +314,9 @@ class _Run:
         )
 
     def _gradient_norm(self, point) -> float:
-        if self.gradients and isnan(point.gradient_norm):
-            return self.problem.evaluate(self.problem.design.join(point.w, point.b)).gradient_norm
-        return point.gradient_norm
+        if not (self.gradients and isnan(point.gradient_norm)):
+            return point.gradient_norm
+        return self.problem.evaluate(self.problem.design.join(point.w, point.b)).gradient_norm
 
     def _schedule(self, state):
         """When to check next, and how far the solver's own estimate was off."""
@@ -394,8 +394,7 @@ class _Run:
             lam=self.problem.lam,
             missing=UNREGULARISED if self.certifies else NO_OPTIMUM,
         )
-        if mu is not None and not np.isfinite(mu).all():
-            mu = None
+        mu = None if mu is None or not np.isfinite(mu).all() else mu
         centre = getattr(state, "centre", None) if self.problem.free and mu is not None else None
         centre = None if centre is None else centre * self.problem.design.constant
         return Result(best.w, best.b, status, certificate, self.trace, mu, centre)
