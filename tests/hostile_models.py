@@ -1,12 +1,28 @@
 """Small models of every class as the bytes of their files, made without training, and a use of each."""
 
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from fenchel import ChainCRF, LinearSVC, LogisticRegression, MaxEnt, MaxEntTagger, solvers
+from fenchel import (
+    ChainCRF,
+    Checkpoint,
+    DependencyParser,
+    Graph,
+    GraphCRF,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRegressionCV,
+    MaxEnt,
+    MaxEntTagger,
+    problems,
+    solve,
+    solvers,
+)
 from fenchel.compat import CRF
+from fenchel.estimators.arc_labels import ArcLabels
 from fenchel.estimators.encoded import encode_events, encode_joint
 from fenchel.features.naming import CRFSUITE
 from fenchel.features.sequences import NamedAttributes
@@ -20,7 +36,14 @@ TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB", "NUM"], ["DET", "NOUN"]
 PAIRS = [[(word, word[-1:]) for word in sentence] for sentence in SENTENCES]
 ATTRIBUTES = [[[word, "bias"] for word in sentence] for sentence in SENTENCES]
 ARRAYS = [np.eye(3), np.ones((4, 3)), np.zeros((2, 3))]
+TAGGED = [list(zip(*pair, strict=True)) for pair in zip(SENTENCES, TAGS, strict=True)]
+HEADS = [[2, 3, 0], [2, 3, 0, 3], [2, 0]]
+PAIR = Graph([["a"], {"b": 2.0}], [(0, 1)], [["near"]], types=["x", "y"])
+TRIANGLE = Graph([["b"], ["a", "c"], ["d"]], [(2, 0)], [["far"]], [(0, 1, 2)], ["y", "x", "x"])
 WAPITI = 'u:%x[0,0]\nu:%m[-1,0,"..?$"]/%x[0,1]\n*:%x[1,1]\nb\n'
+
+
+CERTIFICATE = Certificate(0.5, 0.4999, 1e-4, float("nan"), 3.0, 0.1, Status.CONVERGED)
 
 
 def saved(*models) -> list[bytes]:
@@ -29,7 +52,7 @@ def saved(*models) -> list[bytes]:
         path, contents = Path(folder) / "m", []
         for model in models:
             trained = getattr(model, "chain_", model)
-            trained.certificate_ = Certificate(0.5, 0.4999, 1e-4, float("nan"), 3.0, 0.1, Status.CONVERGED)
+            trained.certificate_ = CERTIFICATE
             trained.n_iter_ = 3
             model.save(path)
             contents.append(path.read_bytes())
@@ -57,8 +80,16 @@ def flat_samples():
     others = (
         _flat(LinearSVC, [-1.0, 1.0], solver=solvers.CDDual(xi=0.5)),
         _flat(LogisticRegression, [0, 1, 2, 5], random_state=3),
+        _cross_validated(),
     )
     return saved(named, *others)
+
+
+def _cross_validated():
+    model = _flat(LogisticRegressionCV, [0, 1, 2, 5], Cs=[0.1, 1.0], cv=3)
+    model.Cs_, model.l1_ratios_, model.C_, model.l1_ratio_ = np.array([0.1, 1.0]), np.zeros(1), 1.0, 0.0
+    model.scores_, model.certificates_ = np.ones((3, 1, 2)), np.full((3, 1, 2), CERTIFICATE)
+    return model
 
 
 def use_flat(model):
@@ -183,9 +214,92 @@ def use_tagger(model):
     _inspect(model)
 
 
+# ---- graphs and trees
+
+
+def graph_samples():
+    typed, plain = GraphCRF(), GraphCRF(C=0.5, loss="hinge")
+    graphs = [PAIR, TRIANGLE], [["on", 1], [2, "on", "off"]]
+    pairs = [Graph.chain(np.eye(3)), Graph.chain(np.ones((2, 3)))], [[0, 1, 0], [1, 1]]
+    models = []
+    for model, (given, labels) in ((typed, graphs), (plain, pairs)):
+        data = model.encode_training(given, labels)
+        models.append(model.set_weights(data, _weights(model.problem(data).dim)))
+    return saved(*models)
+
+
+def use_graph(model):
+    graphs = [PAIR, TRIANGLE] if model.source_.edges else [Graph.chain(np.ones((2, 3)))]
+    try:
+        found = model.predict(graphs)
+    except ValueError as error:  # other types, links or columns than the file's model knows: of the user's
+        if "the model knows" in str(error) or "columns" in str(error) or "no link" in str(error):
+            return
+        raise
+    assert [len(labels) for labels in found] == [len(graph.types or (0, 0)) for graph in graphs]
+    assert {label for labels in found for label in labels} <= set(model.classes_.tolist())
+    str(model.explain(graphs[0]))
+    _ = model.tables_
+
+
+def parser_samples():
+    models = []
+    for settings in ({"min_count": 1}, {"hash_bits": 6, "loss": "hinge", "single_root": False}):
+        model = DependencyParser(**settings)
+        data = model.encode_training(TAGGED, HEADS)
+        models.append(model.set_weights(data, _weights(data.features.n_columns)))
+    columns = np.array([0, 3, 9], np.uint32)
+    models[0].labels_ = ArcLabels(np.array(["det", "subj"]), columns, _weights((3, 2)), CERTIFICATE)
+    return saved(*models)
+
+
+def use_parser(model):
+    found = model.predict(TAGGED)
+    assert [len(heads) for heads in found] == [3, 4, 2]
+    assert all(0 <= head <= len(heads) for heads in found for head in heads)
+    if model.labels_ is not None:
+        labels = model.predict_labels(TAGGED)
+        assert {label for some in labels for label in some} <= set(model.labels_.classes.tolist())
+    _inspect(model)
+
+
+# ---- checkpoints
+
+
+def _small_run(path, passes, resume=False):
+    """A run that is kept in a file, or that goes on from there."""
+    X = np.random.default_rng(2).random((30, 3))
+    problem = problems.flat(X, (3 * X[:, 0]).astype(int), C=1.0)
+    return solve(
+        problem, "lbfgs", tol=1e-9, max_passes=passes, keeper=Checkpoint(path, every=0.0, resume=resume)
+    )
+
+
+def checkpoint_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        path, contents = Path(folder) / "run.ckpt", []
+        for passes in (2, 4):
+            _small_run(path, passes)
+            contents.append(path.read_bytes())
+    return contents
+
+
+def go_on(path):
+    """The weights in the end are the same from wherever the run went on."""
+    assert np.array_equal(_small_run(path, 10**6, resume=True).w, _weights_in_the_end())
+
+
+@cache
+def _weights_in_the_end():
+    with tempfile.TemporaryDirectory() as folder:
+        return _small_run(Path(folder) / "run.ckpt", 10**6).w
+
+
 MODELS = {
     "flat": (flat_samples, use_flat),
     "events": (events_samples, use_events),
     "chain": (chain_samples, use_chain),
     "tagger": (tagger_samples, use_tagger),
+    "graph": (graph_samples, use_graph),
+    "parser": (parser_samples, use_parser),
 }

@@ -94,5 +94,6 @@ def writing(path):
     try:
         yield
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = error.strerror or str(error)
+        reason = reason[:1].lower() + reason[1:]
         raise Failure(f"{path}: cannot be written, {reason}", FAILED) from error

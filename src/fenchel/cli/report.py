@@ -45,6 +45,7 @@ def report(files, output, test, quiet, **settings):
 
 def write_page(output, model, runs, test=None, settings=None) -> None:
     """The page of a model file, trace files and labelled data, any of them absent."""
+    from fenchel.io.files import open_output
     from fenchel.io.trace import read_run
     from fenchel.report.page import facts_of_run, page
     from fenchel.saved import load
@@ -59,8 +60,9 @@ def write_page(output, model, runs, test=None, settings=None) -> None:
         traces.append(trace)
         sections.append((f"Run {os.path.basename(path)}", facts_of_run(header), []))
     title = f"{type(fitted).__name__} {os.path.basename(model)}" if model else _title(traces)
-    with writing(output), open(output, "w", encoding="utf-8") as stream:
-        stream.write(page(title, lead, traces, sections))
+    content = page(title, lead, traces, sections)
+    with writing(output), open_output(output) as stream:
+        stream.write(content.encode(errors="replace"))
 
 
 def _model_sections(fitted, path, test, settings):

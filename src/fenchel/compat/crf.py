@@ -287,6 +287,8 @@ class CRF(TakesSequences, BaseEstimator):
         model = cls(**settings)
         check_settings(model, may_be_none=EXPECTED)
         model.chain_ = ChainCRF.from_file(facts["chain"], facts, arrays)
+        if facts["source"].get("function"):
+            raise ValueError("a CRF has no template that is a function")
         return model
 
     def to_crfsuite(self, path) -> None:

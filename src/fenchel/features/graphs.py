@@ -123,6 +123,8 @@ class GraphAttributes:
         for name in ("nodes", "edges"):
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(f"{name}.")}
             known = facts[name]
+            if known and known.get("function"):
+                raise ValueError(f"the {name} have no template that is a function")
             sources.append(SOURCES[known["kind"]].from_file(known, own) if known else None)
         nodes, edges = sources
         types, kinds = facts["types"], tuple(tuple(kind) for kind in facts["kinds"])

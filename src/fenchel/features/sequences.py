@@ -100,6 +100,8 @@ class NamedAttributes:
     @classmethod
     def from_file(cls, facts, arrays):
         naming = NAMINGS[facts.get("naming", PLAIN.name)]
+        if not isinstance(facts["function"], bool):
+            raise ValueError(f"function is {facts['function']!r}, expected true or false")
         source = cls(_lost_function if facts["function"] else None, naming)
         source.vocabulary = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
         return source

@@ -1,6 +1,7 @@
 """Opening files: gzip by its first bytes, "-" for standard streams, and never a half-written file."""
 
 import errno
+import glob
 import gzip
 import io
 import os
@@ -122,9 +123,30 @@ def _reason(error, given, path) -> str:
     folder = path.parent if os.path.islink(given) else Path(given).parent
     if isinstance(error, FileNotFoundError | NotADirectoryError) and not folder.is_dir():
         return f"there is no folder {folder}"
-    if isinstance(error, PermissionError) and not path.exists():
-        return f"permission denied in the folder {folder}"
-    return error.strerror
+    reason = error.strerror
+    if isinstance(error, PermissionError):
+        reason = f"permission denied in the folder {folder}"
+    return f"{reason}; the file that was there is untouched" if path.is_file() else reason
+
+
+def discard_leftovers(path) -> None:
+    """Remove what `open_output` had begun to write to this path in processes that were killed."""
+    path = Path(os.path.realpath(path))
+    for one in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        process = one.name.split(".")[-2]
+        if process.isdigit() and not _is_running(int(process)):
+            with suppress(OSError):
+                one.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # somebody else's
+        return True
+    return True
 
 
 def _compressed(file, path):

@@ -3,15 +3,11 @@
 Header fields (all strings, as the format wants): format_version, class, settings, facts, versions; the last
 three are JSON. An array that is mostly zeros is stored as the positions and values of the others,
 name.positions and name.values, and its shape in the field `sparse`, JSON too; the format is then 2.
-A file is written under a temporary name and renamed, so that a full disk or an interrupt never leaves half a
-model in the place of a whole one.
+`io.tensors` says how such a file is written and read.
 """
 
 import json
 import platform
-import shutil
-import tempfile
-from contextlib import contextmanager
 from importlib.metadata import version
 from math import prod
 from pathlib import Path
@@ -22,9 +18,9 @@ from fenchel import __version__
 from fenchel._memory import require_memory
 from fenchel.errors import DataError
 from fenchel.io._json import parse_json
-from fenchel.io.files import gunzipped, open_output
+from fenchel.io.tensors import read_tensors, write_tensors
 
-PLAIN, SPARSE = "1", "2"  # formats: without and with the field `sparse`
+FORMATS = PLAIN, SPARSE = "1", "2"  # without and with the field `sparse`
 
 
 class ModelError(DataError):
@@ -37,8 +33,6 @@ class ModelError(DataError):
 
 def write_model(path, kind: str, settings: dict, facts: dict, arrays: dict[str, np.ndarray]) -> None:
     """Write a model: its class name, constructor settings, other facts and arrays."""
-    from safetensors.numpy import save
-
     arrays, shapes = _without_zeros(arrays)
     header = {
         "format_version": SPARSE if shapes else PLAIN,
@@ -49,29 +43,20 @@ def write_model(path, kind: str, settings: dict, facts: dict, arrays: dict[str, 
     }
     if shapes:
         header["sparse"] = json.dumps(shapes)
-    content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=header)
-    with open_output(path) as stream:
-        stream.write(content)
+    write_tensors(path, arrays, header)
 
 
 def read_model(path) -> tuple[str, dict, dict, dict[str, np.ndarray]]:
     """(class name, settings, facts, arrays) of a model file; ModelError where it is damaged or foreign."""
-    from safetensors import SafetensorError, safe_open
-
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such model file")
     if not path.is_file():
         raise ModelError(path, "not a file, expected a fenchel model")
     try:
-        with _plain_file(path) as plain, safe_open(plain, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header, arrays = read_tensors(path, "fenchel model")
     except DataError as error:
         raise ModelError(path, error.message) from None
-    # AttributeError and the like: types of numbers that safetensors knows and NumPy does not
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ModelError(path, f"not a fenchel model, or a damaged one ({error})") from None
     _check_header(path, header)
     try:
         arrays = _with_zeros(arrays, parse_json(header.get("sparse", "{}")))
@@ -113,26 +98,12 @@ def _with_zeros(arrays, shapes) -> dict:
     return arrays
 
 
-@contextmanager
-def _plain_file(path):
-    """The path, or that of a temporary file with what is inside, where the file is gzipped."""
-    with open(path, "rb") as file:
-        inside = gunzipped(file, str(path))
-        if inside is file:
-            yield path
-            return
-        with tempfile.NamedTemporaryFile() as temporary:
-            shutil.copyfileobj(inside, temporary)
-            temporary.flush()
-            yield temporary.name
-
-
 def _check_header(path, header):
     found = header.get("format_version")
     if found is None or "class" not in header:
         raise ModelError(path, "a safetensors file, but not a fenchel model")
-    if found not in (PLAIN, SPARSE):
-        message = f"model format {found[:20]}, but this fenchel reads formats {PLAIN} and {SPARSE}"
+    if found not in FORMATS:
+        message = f"model format {found[:20]}, but this fenchel reads formats {' and '.join(FORMATS)}"
         raise ModelError(path, f"{message}; use the fenchel that wrote it, or a newer one")
 
 

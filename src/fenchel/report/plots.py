@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from math import floor, log10
 
+from fenchel.io.files import open_output
 from fenchel.trace import Trace
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
@@ -29,7 +30,8 @@ def plot_race(traces: Iterable[Trace], path, tol: float | None = None) -> None:
     left.set_ylabel(" / ".join(dict.fromkeys(trace.measure for trace in traces)))
     figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.suptitle(_title(traces), fontsize=11)
-    figure.savefig(path, dpi=120, format="png")
+    with open_output(path) as stream:
+        figure.savefig(stream, dpi=120, format="png")
 
 
 def _title(traces):

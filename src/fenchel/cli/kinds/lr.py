@@ -31,7 +31,7 @@ class Rows:
 class Linear(Kind):
     """LogisticRegression, or with --loss hinge LinearSVC."""
 
-    classes = ("LogisticRegression", "LinearSVC")
+    classes = ("LogisticRegression", "LinearSVC", "LogisticRegressionCV")
     summary = "Two classes or more, from a libsvm file."
     makes = "logistic regression (or, with --loss hinge, a support vector machine)"
     file = "the libsvm file DATA"
@@ -171,7 +171,7 @@ class Linear(Kind):
         for labels in (2, 5):
             y = np.arange(X.shape[0]) % labels
             for some in (X, X[:100], sp.csr_matrix(X[:100])):
-                for name in self.classes:
+                for name in self.classes[:2]:
                     getattr(fenchel, name)(tol=0.1).fit(some, y[: some.shape[0]]).predict(some)
 
 
