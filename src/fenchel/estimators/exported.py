@@ -1,9 +1,12 @@
 """Models as other programs read them."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from fenchel.estimators.inputs import dense
 from fenchel.io.lcrf import LinearChain, write_lcrf
 from fenchel.io.liblinear import LinearModel, write_liblinear
+from fenchel.io.onnx import OnnxModel, write_onnx
 
 
 def export_to_crfsuite(model, path) -> None:
@@ -42,11 +45,31 @@ def _obstacle(model) -> str:
     return ""
 
 
-def export_to_liblinear(model, path) -> None:
-    """Write a fitted LogisticRegression or LinearSVC as LIBLINEAR's text model, whose labels are the same.
+class LinearExports:
+    """How linear models of rows are written for other programs: LogisticRegression, LinearSVC."""
 
-    So are probabilities of two classes; of more, LIBLINEAR's are one-against-rest.
-    """
-    machine = "L2R_L1LOSS_SVC_DUAL" if model.classes_.size == 2 else "MCSVM_CS"
-    solver = machine if model.loss == "hinge" else "L2R_LR"
-    write_liblinear(path, LinearModel(model.classes_, model.coef_, model.intercept_, solver))
+    def to_liblinear(self, path) -> None:
+        """Write the model as LIBLINEAR's text file, which its `predict` reads: the same labels.
+
+        Labels must be whole numbers. Probabilities are the same for two classes only: of more, LIBLINEAR's
+        are one-against-rest.
+        """
+        check_is_fitted(self)
+        machine = "L2R_L1LOSS_SVC_DUAL" if self.classes_.size == 2 else "MCSVM_CS"
+        solver = machine if self.loss == "hinge" else "L2R_LR"
+        write_liblinear(path, LinearModel(self.classes_, dense(self.coef_), self.intercept_, solver))
+
+    def to_onnx(self, path) -> None:
+        """Write the model as an ONNX graph: X (n, d) of float64 to label, and probabilities or scores (n, K).
+
+        The certificate and names of features are among its notes. Needs the package onnx, which
+        pip install 'fenchel[onnx]' brings.
+        """
+        check_is_fitted(self)
+        if len({isinstance(label, str) for label in self.classes_.tolist()}) > 1:
+            raise ValueError("ONNX has labels that are all strings or all numbers; fit with str(label)")
+        facts = {"class": type(self).__name__, "certificate": str(self.certificate_)}
+        if hasattr(self, "feature_names_in_"):
+            facts["features"] = "\n".join(map(str, self.feature_names_in_))
+        weights, intercepts = (np.asarray(dense(a), np.float64) for a in (self.coef_, self.intercept_))
+        write_onnx(path, OnnxModel(self.classes_, weights, intercepts, self.loss == "log", facts))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
-from fenchel.estimators.exported import export_to_liblinear
+from fenchel.estimators.exported import LinearExports
 from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
@@ -31,7 +31,7 @@ class LabelledRows:
     weight: np.ndarray | None = None
 
 
-class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
+class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
     """A linear model of classes: fit, decision_function, predict. `loss` names what it minimises.
 
     Two classes share one weight vector; of more, each has its own.
@@ -208,14 +208,6 @@ class LinearClassifier(ProvenRows, ClassifierMixin, Trained):
         """Labels (n,)."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    def to_liblinear(self, path) -> None:
-        """Write the model as LIBLINEAR's text file, which its `predict` reads: the same labels.
-
-        Labels must be whole numbers. Probabilities are the same for two classes only.
-        """
-        check_is_fitted(self)
-        export_to_liblinear(self, path)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
