@@ -174,7 +174,7 @@ def test_zero_based_files_are_read_when_told(folder):
     ("arguments", "sentence"),
     [
         (("missing.svm", "-o", "m"), "missing.svm: no such file or directory"),
-        ((".", "-o", "m"), ".: is a directory"),
+        ((".", "-o", "m"), ".: a folder without shards (no manifest.json); `fenchel shard` makes them"),
         (("train.svm", "-o", "no/such/m"), "no/such/m: cannot be written, there is no folder no/such"),
         (("train.svm", "-o", "."), ".: is a folder, expected the name of a file to write"),
         (("train.svm", "-o", "/dev/null"), "/dev/null: is no regular file, and would be replaced by one"),

@@ -28,6 +28,7 @@ _PUBLIC = {
     "DependencyParser": "fenchel.estimators.parser",
     "load": "fenchel.saved",
     "Checkpoint": "fenchel.estimators.checkpoint",
+    "Shards": "fenchel.io.shards",
     "GraphCRF": "fenchel.estimators.graph",
     "Graph": "fenchel.features.graphs",
     "solve": "fenchel.loop",

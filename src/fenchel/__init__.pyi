@@ -11,6 +11,7 @@ from fenchel.estimators.maxent import MaxEnt as MaxEnt
 from fenchel.estimators.parser import DependencyParser as DependencyParser
 from fenchel.estimators.tagger import MaxEntTagger as MaxEntTagger
 from fenchel.features.graphs import Graph as Graph
+from fenchel.io.shards import Shards as Shards
 from fenchel.loop import solve as solve
 from fenchel.paths import path as path
 from fenchel.saved import load as load

@@ -71,8 +71,10 @@ def as_features(X) -> Rows | Table:
     """Rows of a SciPy matrix, or of a dense one with many zeros; else the table, shared if it may be.
 
     Entries of a row need be in no order: that of text is the order of its words, and sorting takes longer
-    than a pass.
+    than a pass. Rows stay what they are.
     """
+    if isinstance(X, Rows):
+        return X
     if sp.issparse(X):
         return as_rows(X, ordered=False)
     X = np.require(X, np.float64, "CW")

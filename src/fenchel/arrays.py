@@ -9,7 +9,9 @@ LARGEST = 1e140  # of a value: squares, and sums of many of them, stay finite
 
 
 def matrix(X):
-    """X as a SciPy matrix or a 2-D array of finite numbers."""
+    """X as a SciPy matrix or a 2-D array of finite numbers; Rows are known to be."""
+    if isinstance(X, Rows):
+        return X
     if not sp.issparse(X):
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2:

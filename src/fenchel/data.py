@@ -24,6 +24,7 @@ class Examples:
     edges: of sequences, the attributes of the transition into each token, (N, B).
     cost: of sequences and graphs, (N,) what a wrong label costs under the hinge loss.
     graphs: the shapes of graphs, whose nodes then take the place of tokens.
+    disk: where the arrays lie, if they are not in memory: `io.shards.Shards`.
     """
 
     rows: Rows | Table
@@ -33,10 +34,22 @@ class Examples:
     edges: Rows | None = None
     cost: np.ndarray | None = None
     graphs: Graphs | None = None
+    disk: object | None = None
 
     @property
     def n(self) -> int:
         return self.mass.size
+
+    def room(self, shape) -> np.ndarray:
+        """An array of float64 that is to be filled, beside the examples."""
+        return np.empty(shape) if self.disk is None else self.disk.room(shape)
+
+    def visits(self, order: np.ndarray):
+        """Yield the examples of a pass in this random order; of a disk those in memory together at a time."""
+        if self.disk is None or order.size == 0:
+            yield order
+        else:
+            yield from self.disk.visits(order)
 
 
 def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -> tuple[Examples, float]:

@@ -240,7 +240,7 @@ class Problem(Certified, Curved):
         """A_i w of all examples: one pass."""
         if self.structure.products:
             return self.design.scores(w)
-        scores, walk = np.empty(self.shape), self._several_rows or passes
+        scores, walk = self.examples.room(self.shape), self._several_rows or passes
         self._each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
@@ -318,7 +318,7 @@ class Problem(Certified, Curved):
 
     def marginals(self, scores, out=None) -> np.ndarray:
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
-        mu = np.empty(self.shape) if out is None else out
+        mu = self.examples.room(self.shape) if out is None else out
         self._each_part(
             lambda start, stop: passes.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
         )
@@ -371,7 +371,7 @@ class Problem(Certified, Curved):
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
-        mu = np.empty(self.shape)
+        mu = self.examples.room(self.shape)
         passes.all_targets(self.blocks, epsilon, mu)
         return mu
 

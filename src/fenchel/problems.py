@@ -36,6 +36,7 @@ def binary(
     intercept_scaling=None,
     sample_weight=None,
     threads=None,
+    disk=None,
     **constant,
 ) -> Problem:
     """Two classes: logistic regression (loss="log") or the linear support vector machine (loss="hinge").
@@ -45,14 +46,15 @@ def binary(
     are exactly zero one of ‖w‖₁ too: c1 with c2, rho1 with rho2, l1 with lam, l1_ratio with C or alpha.
     fit_intercept adds a free (unpenalised) offset; with intercept_scaling=s, and always with the hinge
     loss, a penalised constant feature s (default 1) instead, as LIBLINEAR does. threads: for passes over all
-    examples; None uses all cores where it pays. The numbers do not depend on it.
+    examples; None uses all cores where it pays. The numbers do not depend on it. disk: the `Shards` whose
+    rows X are, if they are.
     """
     loss = _loss(loss)
     X, y = arrays.matrix(X), arrays.probabilities(y, loss)
     arrays.require_as_many(X, y)
     X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
     _require_room(X.shape[1])
-    examples, total = weighted_examples(as_features(X), y, sample_weight)
+    examples, total = weighted_examples(as_features(X), y, sample_weight, disk=disk)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
         raise ValueError("only one class has examples of positive weight; two are needed")
     return Problem(examples, Binary(), loss, regularizer(total, constant), free, threads, total)
@@ -70,6 +72,7 @@ def flat(
     sample_weight=None,
     merge=True,
     threads=None,
+    disk=None,
     **constant,
 ) -> Problem:
     """K labels crossed with attributes: multinomial logistic regression, or the Crammer-Singer machine.
@@ -79,17 +82,17 @@ def flat(
     threads as in `binary`; free intercepts have mean zero over the labels. The weights of the result are
     W (A, K) row by row. observed: only pairs of attribute and label that the data show have a weight; or
     (A·K,) bool, the weights there are. merge: make examples of equal features one (with the hinge loss: of
-    equal features and label), unless X is a large dense table; the objective is the same.
+    equal features and label), unless X is a large dense table or on disk; the objective is the same.
     """
     loss = _loss(loss)
     X, targets = arrays.matrix(X), arrays.distributions(y, labels, loss)
     arrays.require_as_many(X, targets)
     X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
     _require_room(X.shape[1] * targets.shape[1])
-    examples, total = weighted_examples(as_features(X), targets, sample_weight)
+    examples, total = weighted_examples(as_features(X), targets, sample_weight, disk=disk)
     if free:
         arrays.require_every_label(examples)
-    if merge and isinstance(examples.rows, Rows):
+    if merge and isinstance(examples.rows, Rows) and disk is None:
         examples = merge_contexts(examples, by_target=loss.hinge)
     structure = Crossed(targets.shape[1])
     structure.mask = _mask(observed, structure, examples)

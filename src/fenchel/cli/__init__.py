@@ -13,6 +13,7 @@ from fenchel.cli.groups import Root, debug_option
 COMMANDS = {
     "demo": "fenchel.cli.demo:demo",
     "train": "fenchel.cli.train:train",
+    "shard": "fenchel.cli.shard:shard",
     "predict": "fenchel.cli.predict:predict",
     "evaluate": "fenchel.cli.evaluate:evaluate",
     "race": "fenchel.cli.race:race",

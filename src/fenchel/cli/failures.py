@@ -14,6 +14,7 @@ FAILED, WRONG_INPUT = 1, 2
 INPUT_ERRORS = (
     ValueError,
     FileNotFoundError,
+    FileExistsError,
     PermissionError,
     IsADirectoryError,
     NotADirectoryError,

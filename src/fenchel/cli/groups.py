@@ -60,8 +60,9 @@ class LazyGroup(click.Group):
 class KindGroup(LazyGroup):
     """A verb with a command for each kind, which `make` makes of the kind."""
 
-    def __init__(self, *args, make: Callable[[Kind], click.Command], **settings):
-        super().__init__(*args, targets=KINDS, subcommand_metavar="KIND ...", **settings)
+    def __init__(self, *args, make: Callable[[Kind], click.Command], kinds=tuple(KINDS), **settings):
+        targets = {name: KINDS[name] for name in kinds}
+        super().__init__(*args, targets=targets, subcommand_metavar="KIND ...", **settings)
         self.make = make
 
     def load(self, name: str) -> click.Command:

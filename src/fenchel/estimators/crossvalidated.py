@@ -13,9 +13,11 @@ from sklearn.model_selection import check_cv
 
 from fenchel._threads import thread_count
 from fenchel.estimators.base import REMEDY, describe_gap, level_of_caller
-from fenchel.estimators.flat import LabelledRows, LogisticRegression
+from fenchel.estimators.flat import LogisticRegression
+from fenchel.estimators.labelled_rows import LabelledRows
 from fenchel.estimators.restored import read_array, read_certificate
 from fenchel.estimators.settings import check_count, is_number, is_whole
+from fenchel.io.shards import Shards
 from fenchel.paths import path
 from fenchel.trace import Certificate, Status
 
@@ -128,6 +130,8 @@ class LogisticRegressionCV(LogisticRegression):
         -------
         self, with C_, l1_ratio_, scores_, certificates_ and what `LogisticRegression` has.
         """
+        if isinstance(X, Shards):
+            raise TypeError("folds of shards are not made; choose C on a part of the data in memory")
         Cs, ratios = self._grid()
         data = self.encode_training(X, y, sample_weight)
         labels = data.classes[data.codes.astype(np.intp)]

@@ -1,7 +1,5 @@
 """LogisticRegression and LinearSVC, for two classes or more."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax
@@ -15,20 +13,12 @@ from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import LinearExports
 from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers
+from fenchel.estimators.labelled_rows import LabelledRows, rows_on_disk
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
 from fenchel.estimators.restored import read_classes, read_count, read_weights
 from fenchel.estimators.settings import check_settings
-
-
-@dataclass(frozen=True)
-class LabelledRows:
-    """What a LinearClassifier is fitted to: rows X (n, d), the number of each one's class, their weights."""
-
-    X: np.ndarray | sp.csr_matrix
-    codes: np.ndarray
-    classes: np.ndarray
-    weight: np.ndarray | None = None
+from fenchel.io.shards import Shards
 
 
 class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
@@ -70,8 +60,8 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model to X (n, d), dense or sparse, and labels y (n,).
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model to X (n, d), dense or sparse, and labels y (n,); or to `fenchel.Shards` alone.
 
         Returns
         -------
@@ -79,9 +69,13 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         """
         return self.fit_encoded(self.encode_training(X, y, sample_weight))
 
-    def encode_training(self, X, y, sample_weight=None) -> LabelledRows:
+    def encode_training(self, X, y=None, sample_weight=None) -> LabelledRows:
         """The data of `fit`, looked at by scikit-learn's rules; learns the classes."""
         check_settings(self)
+        if isinstance(X, Shards):
+            data = rows_on_disk(self, X, y, sample_weight)
+            self.n_features_in_ = data.X.n_columns
+            return data
         X, y = self._validate(X, y)
         classes, codes = self._encode(y)
         if sample_weight is not None:
@@ -112,6 +106,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
             "intercept_scaling": self.intercept_scaling,
             "sample_weight": weight,
             "threads": self.n_jobs,
+            "disk": data.disk,
             **self._constants(),
         }
         if classes.size == 2:
@@ -192,7 +187,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         """Make this the model of weights w and intercept b, as `solve` gives them, for the rows' classes."""
         coef, intercept = self._unscaled(w, b, data.classes.size)
         learnt = {"classes_": data.classes, "n_features_in_": data.X.shape[1]}
-        kind = np.float32 if data.X.dtype == np.float32 else np.float64
+        kind = np.float32 if data.single else np.float64
         learnt |= {"coef_": np.ascontiguousarray(coef, kind), "intercept_": np.asarray(intercept, kind)}
         vars(self).update(learnt)  # at once: Ctrl-C finds the old model or the new
         return self

@@ -131,7 +131,7 @@ class ProvenRows:
 
     def _certify_rounded(self, problem, data):
         """Of float32 features the weights are float32 too: the certificate is of these."""
-        if data.X.dtype == np.float32:
+        if data.single:
             w, b = self._own_weights()
             primal, _ = problem.value_at(w, b if problem.free else 0.0)
             self.certificate_ = self.certificate_.moved_to(float(primal))

@@ -46,22 +46,35 @@ def read_libsvm(path, n_features=None, zero_based=False):
     DataError
         At the first malformed line, which it names.
     """
-    base = 0 if zero_based else 1
-    limit = _MAX_FEATURES if n_features is None else min(n_features, _MAX_FEATURES)
     columns = [bytearray() for _ in Rows._fields]  # they grow in place: the result is never held twice
-    line, width = 1, 0
+    width = 0
+    for rows, block_width in iterate_libsvm(path, n_features, zero_based):
+        for column, part in zip(columns, rows, strict=True):
+            column.extend(part)
+        width = max(width, block_width)
+    return _assemble(columns, width if n_features is None else n_features)
+
+
+def iterate_libsvm(path, n_features=None, zero_based=False):
+    """Yield (Rows, number of columns) for a megabyte of a libsvm file at a time; as `read_libsvm`."""
+    base, line, empty = 0 if zero_based else 1, 1, True
+    limit = _MAX_FEATURES if n_features is None else min(n_features, _MAX_FEATURES)
     with open_text(path) as (stream, source):
         for text in _blocks(stream):
-            rows, block_width, at = _parse(text, base, limit)
+            rows, width, at = _parse(text, base, limit)
             if at < len(text):
                 raise DataError(source, line + text.count(b"\n", 0, at), _explain(text, at, base, limit))
-            for column, part in zip(columns, rows, strict=True):
-                column.extend(part)
-            line += text.count(b"\n")
-            width = max(width, block_width)
-    if not columns[0]:
+            yield rows, width
+            line, empty = line + text.count(b"\n"), empty and not rows.labels.size
+    if empty:
         raise DataError(source, None, "no examples found")
-    return _assemble(columns, width if n_features is None else n_features)
+
+
+def iterate_rows(path, n_features=None, zero_based=False):
+    """Yield (X, y) for a megabyte of a libsvm file at a time; columns as many as it has, or n_features."""
+    for rows, width in iterate_libsvm(path, n_features, zero_based):
+        if rows.labels.size:
+            yield _matrix(rows, width if n_features is None else n_features), rows.labels
 
 
 class Rows(NamedTuple):
@@ -79,11 +92,15 @@ _DTYPES = Rows(np.float64, np.int32, np.int32, np.float64)
 def _assemble(columns, width):
     """Make (X, y) of the bytes of each column of Rows, without copying them."""
     rows = Rows(*(np.frombuffer(*pair) for pair in zip(columns, _DTYPES, strict=True)))
+    return _matrix(rows, width), rows.labels
+
+
+def _matrix(rows, width):
     indptr = np.zeros(rows.labels.size + 1, dtype=np.int64)
     np.cumsum(rows.sizes, out=indptr[1:])
     X = sparse.csr_matrix((rows.values, rows.indices, indptr), shape=(rows.labels.size, width), copy=False)
     X.has_canonical_format = True  # the parser refused anything else
-    return X, rows.labels
+    return X
 
 
 def _blocks(stream):

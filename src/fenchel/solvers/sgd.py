@@ -85,7 +85,10 @@ class SGD:
         loss = problem.loss
         nothing = np.zeros((0, *problem.shape[1:]))
         mu, visits = (state.mu, state.visits) if loss.hinge and learn else (nothing, np.zeros(0))
-        _epoch(loss, problem.blocks, order, eta0, state.steps, mu, visits, v)
+        done = state.steps
+        for some in problem.examples.visits(order):
+            _epoch(loss, problem.blocks, some, eta0, done, mu, visits, v)
+            done += some.size
         state.passes += 1.0
         state.oracle_calls += problem.n
         state.updates += problem.n

@@ -19,6 +19,7 @@ class Calls(NamedTuple):
     train: tuple[str, ...]
     race: tuple[str, ...]
     path: tuple[str, ...]
+    shard: tuple[str, ...] = ()
 
 
 class Kind(ABC):
@@ -37,6 +38,7 @@ class Kind(ABC):
     about: str  # what else `train --help` says of model and file
     calls: Calls
     options: tuple[Callable, ...] = ()  # of `train`, `race` and `path`, as click.option makes them
+    shard_options: tuple[Callable, ...] = ()  # of `shard`
     arguments: tuple[str, ...] = ()  # of the options, those that are arguments of the estimator
     other_constant: str | None = None  # a name of options.OTHER_CONSTANTS: another way to say -C
     reads: frozenset[str] = frozenset()  # the options of `predict` and `evaluate` that it knows
@@ -80,6 +82,10 @@ class Kind(ABC):
     @abstractmethod
     def read_like(self, path: str, examples, settings: dict):
         """Labelled examples of another file, held out to score models of these."""
+
+    def shard(self, paths: tuple[str, ...], folder: str, settings: dict):
+        """The `fenchel.Shards` written from these files, for the kinds that `fenchel shard` names."""
+        raise NotImplementedError
 
     def clone_for(self, model, part):
         """The estimator for a part of the examples."""

@@ -1,5 +1,6 @@
 """The kind `lr`: logistic regression and support vector machines of two classes or more, on libsvm files."""
 
+import os
 from dataclasses import dataclass
 
 import click
@@ -28,6 +29,32 @@ class Rows:
         return Rows(self.X[numbers], self.y[numbers])
 
 
+class StoredRows(Rows):
+    """The same on disk: a folder of shards."""
+
+    def __init__(self, folder):
+        shards = fenchel.Shards(folder)
+        shards.require("rows", "lr")
+        super().__init__(shards.rows, shards.array("labels"))
+        object.__setattr__(self, "shards", shards)
+
+    def take(self, numbers) -> Rows:
+        from fenchel._sparse import take
+
+        return Rows(take(self.X, numbers).matrix, self.y[numbers])
+
+
+READING = (
+    options.count(
+        "--features",
+        None,
+        "Number of features, for when other files hold some that DATA lacks.",
+        show_default="the largest index in DATA",
+    ),
+    options.zero_based,
+)
+
+
 class Linear(Kind):
     """LogisticRegression, or with --loss hinge LinearSVC."""
 
@@ -37,11 +64,13 @@ class Linear(Kind):
     file = "the libsvm file DATA"
     about = """DATA has one example a line: label index:value ..., indices from 1 and increasing. Of more than
     two different labels it makes a multinomial model (with --loss hinge: Crammer and Singer's machine). Gzip
-    is gunzipped whatever its name, - is standard input."""
+    is gunzipped whatever its name, - is standard input. DATA may also be a folder that `fenchel shard lr` has
+    written, for data larger than memory."""
     calls = Calls(
         train=("train.svm -o model.fenchel -C 0.1 --tol 1e-4 --valid test.svm",),
         race=("train.svm --solvers cd-dual,lbfgs,tron --tol 1e-6 --output race/",),
         path=("train.svm --from 0.001 --to 100 --cv 5 -o best.fenchel",),
+        shard=("part1.svm.gz part2.svm.gz -o shards/",),
     )
     options = (
         options.loss,
@@ -63,14 +92,9 @@ class Linear(Kind):
             show_default="all examples weigh 1",
             help="balanced: each class weighs the same in total, n / (classes · its examples) per example.",
         ),
-        options.count(
-            "--features",
-            None,
-            "Number of features, for when other files hold some that DATA lacks.",
-            show_default="the largest index in DATA",
-        ),
-        options.zero_based,
+        *READING,
     )
+    shard_options = READING
     reads = frozenset({"zero_based"})
     few = 20
 
@@ -98,6 +122,8 @@ class Linear(Kind):
         return own | {"known_features": model.n_features_in_}
 
     def read(self, path, settings):
+        if os.path.isdir(path):
+            return StoredRows(path)
         rows = _read(path, settings["features"], settings["zero_based"])
         n, d = rows.X.shape
         rows.X.resize((n, max(d, settings.get("known_features", 0))))
@@ -112,9 +138,22 @@ class Linear(Kind):
         return _read_known(path, examples.X.shape[1], np.unique(examples.y), settings["zero_based"])
 
     def encode(self, model, examples):
+        if isinstance(examples, StoredRows):
+            return model.encode_training(examples.shards)
         if (examples.y == examples.y[0]).all():  # the file has more
             raise Failure("a fold leaves examples of one class only to train on; use a smaller --cv")
         return super().encode(model, examples)
+
+    def shard(self, paths, folder, settings):
+        from fenchel.io.libsvm import iterate_rows
+        from fenchel.io.sharding import shard_rows
+
+        batches = (
+            some
+            for path in paths
+            for some in iterate_rows(path, settings["features"], settings["zero_based"])
+        )
+        return shard_rows(batches, folder, rows=settings["rows"], overwrite=settings["overwrite"])
 
     def sizes(self, model, examples, data):
         n, d = examples.X.shape

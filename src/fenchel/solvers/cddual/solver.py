@@ -48,8 +48,8 @@ class LanesState(CDDualState):
 
     hands_out_copies: ClassVar[bool] = True
 
-    def __init__(self, mu, v, **fields):
-        self.lanes = Lanes(mu, v)
+    def __init__(self, problem, mu, v, **fields):
+        self.lanes = Lanes(mu, v, problem.examples.room)
         super().__init__(**fields)
 
     mu = property(lambda self: self.lanes.unpadded(self.lanes.mu), lambda self, mu: None)
@@ -117,7 +117,7 @@ class CDDual(DualSolver):
         v = problem.origin if fresh else problem.proximal_weights(mu, centre)
         common = {"rng": np.random.default_rng(self.seed), "fresh": fresh, "centre": centre}
         if method is Method.MULTIPLIER and not problem.loss.hinge:
-            return LanesState(mu, v, **common)
+            return LanesState(problem, mu, v, **common)
         return CDDualState(mu=mu, v=v, logs=problem.structure.logarithms(mu), **common)
 
     def _fresh(self, problem):
@@ -144,7 +144,7 @@ class CDDual(DualSolver):
         if problem.loss.hinge:
             gap = self._hinge_step(problem, state, order)
         elif isinstance(state, LanesState):
-            visits, gap = state.lanes.epoch(problem.blocks, order, state.fresh and state.epochs == 0)
+            visits, gap = state.lanes.epoch(problem, order, state.fresh and state.epochs == 0)
         else:
             gap = self._log_step(problem, state, order)
         state.passes += visits / problem.n
@@ -163,16 +163,20 @@ class CDDual(DualSolver):
             epoch = pair.hinge_epoch
         else:
             epoch = lists.hinge_epoch if _has_even_blocks(problem) else lists.hinge_pair_epoch
-        return epoch(problem.blocks, order, state.mu, state.v)
+        return sum(epoch(problem.blocks, some, state.mu, state.v) for some in problem.examples.visits(order))
 
     def _log_step(self, problem, state, order):
         method = int(self._method(problem))
         fresh = state.epochs == 0 and state.fresh
         binary = problem.structure.name == "binary"
         epoch = pair.log_epoch if binary else lists.log_epoch
-        newtons, gap = epoch(
-            problem.dual_blocks, order, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
+        made = (
+            epoch(
+                problem.dual_blocks, some, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
+            )
+            for some in problem.examples.visits(order)
         )
+        newtons, gap = map(sum, zip(*made, strict=True))
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)
         return gap

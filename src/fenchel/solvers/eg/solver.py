@@ -105,7 +105,7 @@ class EG(DualSolver):
             if state.arranged.settle(state.entropies):
                 return state
             state.arranged = None
-        state.theta, state.mu = self._first_theta(problem, start), np.empty(problem.shape)
+        state.theta, state.mu = self._first_theta(problem, start), problem.examples.room(problem.shape)
         _settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
         state.v = problem.proximal_weights(state.mu, state.centre)
@@ -132,7 +132,7 @@ class EG(DualSolver):
         return np.log(np.maximum(mu, TINY))
 
     def _fresh_theta(self, problem):
-        theta = np.empty(problem.shape)
+        theta = problem.examples.room(problem.shape)
         _first(problem.blocks, self._ahead(problem, problem.lam), theta)
         return theta
 
@@ -235,8 +235,9 @@ class EG(DualSolver):
     def _online_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
-        search = TRIALS, self.adapt, np.inf if problem.loss.hinge else self.cap
-        trials, _ = _epoch(problem.loss, problem.dual_blocks, order, search, *arrays)
+        search, trials = (TRIALS, self.adapt, np.inf if problem.loss.hinge else self.cap), 0
+        for some in problem.examples.visits(order):
+            trials += _epoch(problem.loss, problem.dual_blocks, some, search, *arrays)[0]
         state.passes += trials / problem.n
         state.oracle_calls += trials
         return float(problem.examples.mass @ state.gaps)

@@ -1,0 +1,219 @@
+"""Shards: what is trained from disk is what would have been trained from memory."""
+
+import json
+import resource
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel
+from commands import fails, run
+from fenchel import LinearSVC, LogisticRegression, LogisticRegressionCV
+from fenchel.errors import DataError
+from fenchel.io.libsvm import iterate_rows, write_libsvm
+from fenchel.io.sharding import shard_rows
+from fenchel.io.shards import MANIFEST
+
+
+def made_up(n=400, d=60, classes=2, seed=0):
+    """Rows sorted by label, as files often are."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, 0.15, "csr", random_state=rng, data_rvs=rng.standard_normal)
+    y = np.argmax(X @ rng.normal(size=(d, classes)) + rng.normal(size=(n, classes)), axis=1).astype(float)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def stored(folder, X, y, rows=20):
+    batches = ((X[at : at + rows], y[at : at + rows]) for at in range(0, y.size, rows))
+    return shard_rows(batches, folder, rows=rows)
+
+
+@pytest.fixture
+def small(tmp_path):
+    X, y = made_up()
+    return stored(tmp_path / "shards", X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("solver", ["auto", "cd-dual", "eg-gap", "sgd", "lbfgs", "tron"])
+def test_the_optimum_is_that_of_memory(tmp_path, solver, classes):
+    X, y = made_up(classes=classes)
+    whole = stored(tmp_path / "shards", X, y)
+    shards = fenchel.Shards(whole.folder, memory=whole.size // 5)
+    tol = 1e-2 if solver == "sgd" else 1e-6
+    model = LogisticRegression(solver=solver, tol=tol, max_iter=5000).fit(shards)
+    other = LogisticRegression(tol=1e-8).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.dual <= other.certificate_.primal
+    assert model.certificate_.primal <= other.certificate_.primal * (1.0 + 2 * tol)
+    assert model.classes_.tolist() == other.classes_.tolist()
+    assert np.mean(model.predict(X) == other.predict(X)) > 0.9
+
+
+def test_a_pass_meets_every_example_once_and_mixes_shards(small):
+    shards = fenchel.Shards(small.folder, memory=small.size // 4)
+    order = np.random.default_rng(0).permutation(shards.n)
+    visits = list(shards.visits(order))
+    assert sorted(np.concatenate(visits).tolist()) == list(range(shards.n))
+    assert 4 <= len(visits) <= 6
+    for some in visits:
+        met = np.unique(np.searchsorted(shards.pieces, some, "right"))
+        assert met.size > 1  # several shards, and their examples in turn
+        assert (np.diff(np.searchsorted(shards.pieces, some, "right")) != 0).mean() > 0.5
+
+
+def test_all_in_memory_is_the_order_itself(small):
+    order = np.random.default_rng(0).permutation(small.n)
+    (only,) = small.visits(order)
+    assert only.tolist() == order.tolist()
+
+
+def test_dual_variables_beside_the_shards(small, monkeypatch):
+    monkeypatch.setattr("fenchel.io.shards.IN_MEMORY", 0)
+    model = LogisticRegression(tol=1e-6).fit(small)
+    assert model.certificate_.converged
+    assert sorted(path.suffix for path in small.folder.iterdir()) == [".bin"] * 4 + [".json"]
+
+
+def test_the_hinge_loss_without_intercept(small, tmp_path):
+    X, y = made_up()
+    with pytest.raises(ValueError, match="use fit_intercept=False"):
+        LinearSVC().fit(small)
+    model = LinearSVC(fit_intercept=False, tol=1e-5).fit(small)
+    other = LinearSVC(fit_intercept=False, tol=1e-7).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-5)
+
+
+def test_weights_of_classes_and_of_examples(small):
+    X, y = made_up()
+    weight = np.linspace(0.5, 2.0, y.size)
+    model = LogisticRegression(class_weight="balanced", tol=1e-7).fit(small, sample_weight=weight)
+    other = LogisticRegression(class_weight="balanced", tol=1e-7).fit(X, y, weight)
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
+
+
+def test_wrong_use_is_a_sentence(small, tmp_path):
+    with pytest.raises(ValueError, match="without y"):
+        LogisticRegression().fit(small, [1, 2])
+    with pytest.raises(TypeError, match="folds of shards"):
+        LogisticRegressionCV().fit(small, None)
+    with pytest.raises(FileExistsError, match="holds shards already"):
+        stored(small.folder, *made_up())
+    with pytest.raises(ValueError, match="no examples"):
+        shard_rows([], tmp_path / "none")
+    with pytest.raises(ValueError, match="NaN"):
+        shard_rows([(np.ones((1, 2)), [np.nan])], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(FileExistsError, match=r"letter\.txt"):
+        stored(tmp_path / "mine", *made_up())
+    one = shard_rows([(np.ones((2, 2)), [1, 1])], tmp_path / "one")
+    with pytest.raises(ValueError, match="all labels are the same"):
+        LogisticRegression().fit(one)
+
+
+def test_an_error_halfway_leaves_the_old_shards(small):
+    def broken():
+        yield np.ones((3, 2)), [0, 1, 0]
+        raise OSError("the line went dead")
+
+    with pytest.raises(OSError, match="dead"):
+        shard_rows(broken(), small.folder, overwrite=True)
+    assert fenchel.Shards(small.folder).n == small.n
+    assert len(list(small.folder.parent.iterdir())) == 1
+
+
+def test_a_full_disk_leaves_the_old_shards(small):
+    X, y = made_up(n=3000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(OSError):
+            shard_rows([(X, y)], small.folder, overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert fenchel.Shards(small.folder).n == small.n
+
+
+def damaged(folder, change):
+    """What is said of shards after a change of their files."""
+    change(folder)
+    with pytest.raises(DataError) as error:
+        LogisticRegression().fit(fenchel.Shards(folder))
+    return str(error.value)
+
+
+def flip(name, at):
+    def change(folder):
+        content = bytearray((folder / name).read_bytes())
+        content[at] ^= 0xFF
+        (folder / name).write_bytes(content)
+
+    return change
+
+
+def manifest(**fields):
+    def change(folder):
+        path = folder / MANIFEST
+        path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (flip("data.bin", 4000), "shard 2 of data.bin is altered"),
+        (flip("indices.bin", 3), "shard 0 of indices.bin is altered"),
+        (lambda folder: (folder / "data.bin").write_bytes(b""), "data.bin has 0 bytes"),
+        (lambda folder: (folder / "labels.bin").unlink(), "labels.bin is missing"),
+        (lambda folder: (folder / MANIFEST).unlink(), "no manifest.json"),
+        (lambda folder: (folder / MANIFEST).write_text("{"), "the manifest is damaged"),
+        (lambda folder: (folder / MANIFEST).write_text("[]"), "not one of fenchel shards"),
+        (manifest(version=2), "reads 1; use the fenchel"),
+        (manifest(shards=[]), "the manifest is damaged"),
+        (manifest(shards=[{"examples": -1}]), "the manifest is damaged"),
+        (manifest(facts={}), "the manifest is damaged"),
+        (manifest(facts={"columns": 3, "classes": [0, 1]}), "indices.bin or data.bin is damaged"),
+        (manifest(arrays={}), "the manifest is damaged"),
+        (manifest(kind="sequences"), "shards of sequences"),
+    ],
+)
+def test_damaged_shards_are_named(small, change, words):
+    assert words in damaged(small.folder, change)
+
+
+def test_no_such_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        fenchel.Shards(tmp_path / "nowhere")
+
+
+def test_from_the_command_line(tmp_path, monkeypatch):
+    X, y = made_up()
+    write_libsvm(tmp_path / "a.svm", X[:250], y[:250])
+    write_libsvm(tmp_path / "b.svm.gz", X[250:], y[250:])
+    monkeypatch.chdir(tmp_path)
+    done = run("shard", "lr", "a.svm", "b.svm.gz", "-o", "shards")
+    assert done.exit_code == 0
+    assert "400 examples in 1 shard" in done.stderr
+    done = run("train", "lr", "shards", "-o", "model", "--tol", "1e-6")
+    assert done.exit_code == 0
+    assert "400 examples, 60 features" in done.stderr
+    other = LogisticRegression(tol=1e-8).fit(X, y)
+    model = fenchel.load(tmp_path / "model")
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
+    assert "holds shards already" in fails("shard", "lr", "a.svm", "-o", "shards")
+    assert run("shard", "lr", "a.svm", "-o", "shards", "--overwrite").exit_code == 0
+
+
+def test_parts_of_a_file_are_the_file(tmp_path, monkeypatch):
+    X, y = made_up()
+    write_libsvm(tmp_path / "a.svm", X, y)
+    monkeypatch.setattr("fenchel.io.libsvm.BLOCK", 500)
+    parts = list(iterate_rows(tmp_path / "a.svm", n_features=60))
+    assert len(parts) > 10
+    assert (sp.vstack([X for X, _ in parts]) != X).nnz == 0
+    assert np.concatenate([y for _, y in parts]).tolist() == y.tolist()
