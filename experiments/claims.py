@@ -106,8 +106,10 @@ def faster(winner: str, loser: str, *, levels=LEVELS, along="seconds", sets=None
         ratios = {}
         for name, runs in chosen(results, sets).items():
             best = optimum(runs.values())
-            times = [(runs[who].reach(level, best, along) for who in (winner, loser)) for level in levels]
-            ratios[name] = [ratio(*pair) for pair in times]
+            first, second = runs[winner], runs[loser]
+            ratios[name] = [
+                ratio(first.reach(level, best, along), second.reach(level, best, along)) for level in levels
+            ]
         known = [one for of in ratios.values() for one in of if one is not None]
         text = "; ".join(f"{name}: {_each(of, levels)}" for name, of in ratios.items())
         holds = bool(known) and all(one > 1.0 for one in known)

@@ -169,6 +169,11 @@ def brown(share: float, seed: int = 0) -> tuple[Tokens, Tokens]:
     return tuple(Tokens.from_sentences(s for name in half for s in _article(texts[name])) for half in halves)
 
 
+def brown_labels() -> int:
+    """How many tags there are in all articles."""
+    return len({tag for half in brown(1.0) for tag in half.column(1)})
+
+
 def _article(text):
     for line in text.splitlines():
         pairs = [token.rsplit("/", 1) for token in line.split()]

@@ -143,6 +143,7 @@ def test_speeds_are_compared_by_when_each_level_is_reached():
     assert quick.reach(0.1, 1.0) == 0.5 and slow.reach(0.1, 1.0, "passes") == 3
     assert faster("quick", "slow")({"a": runs}).holds
     assert "3.00 at 0.01" in faster("quick", "slow")({"a": runs}).margin
+    assert "1.00 at 0.6, 3.00 at 0.01" in faster("quick", "slow", levels=(0.6, 0.01))({"a": runs}).margin
     assert not faster("slow", "quick")({"a": runs}).holds
     assert ratio(inf, inf) is None and ratio(inf, 1.0) == 0.0 and ratio(1.0, inf) == inf
 

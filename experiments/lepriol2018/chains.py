@@ -12,6 +12,7 @@ from experiments import data
 from experiments.claims import Claim, Item, Table, Verdict
 from experiments.lab import Lab, Task
 from fenchel import ChainCRF, problems
+from fenchel._sparse import as_csr
 from fenchel.features.templates import parse_template
 
 QUICK_SENTENCES = 120
@@ -82,16 +83,9 @@ class Chains:
 
     def counts(self) -> list[int]:
         rows = self.problem.examples.rows
-        most = int(np.diff(rows.indptr.astype(np.int64)).max()) - 2  # bias, and start or end
-        attributes = rows.n_columns - 3
-        return [
-            self.problem.penalised,
-            self.problem.n,
-            rows.shape[0],
-            len(self.data.classes),
-            attributes,
-            most,
-        ]
+        plain = as_csr(rows)[:, : rows.n_columns - self.added]
+        sizes = self.problem.penalised, self.problem.n, rows.shape[0], len(self.data.classes)
+        return [*sizes, plain.shape[1], int(np.diff(plain.indptr).max())]
 
 
 class Letters:
