@@ -75,7 +75,8 @@ def main(arguments=None) -> int:
     if options.only and not options.quick:  # a part does not take the place of the whole
         folder = HERE / ".part"
     folder.mkdir(exist_ok=True)
-    page.write(outcomes, folder / "papers.html", folder / "RESULTS.md", PAPERS, options.quick)
+    note = page.conditions(lab.machines, options.quick)
+    page.write(outcomes, folder / "papers.html", folder / "RESULTS.md", PAPERS, note)
     print(page.summary(outcomes))
     print(f"written: {folder / 'papers.html'}, {folder / 'RESULTS.md'}")
     return int(any(outcome.missing.startswith(FAILED) for outcome in outcomes))
@@ -87,7 +88,7 @@ def attempt(item: Item, lab: Lab, figures: Path) -> Outcome:
         return examine(item, lab, figures)
     except Exception as error:
         traceback.print_exc()
-        nothing = [Verdict(None, "")] * len(item.claims)
+        nothing = [Verdict(None, "", FAILED)] * len(item.claims)
         return Outcome(item, None, [], nothing, f"{FAILED}: {error!r}")
 
 

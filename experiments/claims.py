@@ -15,15 +15,16 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """holds: None where the data are not available. margin: what was measured."""
+    """holds: None where it cannot be said; absent: why. margin: what was measured."""
 
     holds: bool | None
     margin: str
+    absent: str = Missing.word
 
     @property
     def word(self) -> str:
         if self.holds is None:
-            return "data not available"
+            return self.absent
         return "holds" if self.holds else "does not hold"
 
 
@@ -79,8 +80,8 @@ def examine(item: Item, lab: Lab, figures: Path) -> Outcome:
     try:
         results = item.run(lab)
     except Missing as error:
-        unavailable = [Verdict(None, "")] * len(item.claims)
-        return Outcome(item, None, [], unavailable, str(error))
+        nothing = [Verdict(None, "", error.word)] * len(item.claims)
+        return Outcome(item, None, [], nothing, f"{error.word}: {error}")
     figure = None
     if item.draw is not None:
         figure = figures / f"{item.name}.png"
@@ -93,7 +94,7 @@ def judge(claim: Claim, results: dict) -> Verdict:
     try:
         return claim.check(results)
     except Missing as error:
-        return Verdict(None, str(error))
+        return Verdict(None, str(error), error.word)
 
 
 # ---- checks that many claims share; results: {set: {label: Run}}

@@ -28,6 +28,14 @@ QUICK_SECONDS, QUICK_PASSES = 0.5, 20.0  # limits of a run where only the machin
 class Missing(Exception):
     """What a run needs is not there: the sentence says what."""
 
+    word = "data not available"
+
+
+class NotRun(Missing):
+    """The data may be there, but the time was over."""
+
+    word = "not run"
+
 
 @dataclass(frozen=True)
 class Task:
@@ -133,6 +141,7 @@ class Lab:
         self.folder, self.quick, self.fresh, self.say = Path(folder), quick, fresh, say
         self.missing: dict[str, str] = {}
         self.made: set[Path] = set()
+        self.machines: set[str] = set()  # that the runs were made on
         self.deadline = time.monotonic() + 60.0 * minutes
 
     def run(
@@ -158,6 +167,7 @@ class Lab:
 
         path = self._kept(task.name, label, ".jsonl.gz", asked, lambda path: read_run(path)[1], compute)
         trace, facts = read_run(path)
+        self.machines.add(described(facts["machine"], facts["versions"]))
         return Run(label, trace, facts)
 
     def _solve(self, problem, solver, **settings) -> Result:
@@ -181,12 +191,12 @@ class Lab:
 
     def _kept(self, group, label, ending, asked, header, compute) -> Path:
         """The file of a run; made unless it is there with the same settings."""
-        path = self.folder / group / (label.replace(" ", "-").replace("/", "-") + ending)
+        path = self.folder / group / (file_name(label) + ending)
         same = path.exists() and header(path).get("settings") == json.loads(json.dumps(asked))
         if same and (not self.fresh or path in self.made):
             return path
         if time.monotonic() > self.deadline:
-            raise Missing(f"{group}, {label}: not run, the time is over")
+            raise NotRun(f"{group}: {label}")
         path.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
         compute(path)
@@ -196,16 +206,31 @@ class Lab:
 
     def each(self, tasks: Iterable[Task], function: Callable[[Task], object]) -> dict:
         """{task's name: function(task)} for those whose data are there; the others are noted as missing."""
-        found = {}
+        found, left_out = {}, []
         for task in tasks:
             try:
                 found[task.name] = function(task)
             except Missing as error:
+                left_out.append(error)
                 self.missing[task.name] = str(error)
-                self.say(f"left out: {error}")
+                self.say(f"{error.word}: {error}")
         if not found:
-            raise Missing("; ".join(self.missing.values()))
+            kind = NotRun if any(isinstance(error, NotRun) for error in left_out) else Missing
+            raise kind("; ".join(map(str, left_out)))
         return found
+
+
+def described(machine: dict, versions: dict) -> str:
+    """Where seconds come from, as the header of a trace tells it."""
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"{machine['processor']}, {machine['cores']} cores; {packages}"
+
+
+def file_name(label: str) -> str:
+    """The label in letters, digits, dots and dashes, which every system takes."""
+    for mark, word in (("ξ", "xi"), ("η₀", "eta0"), ("*", "-star")):
+        label = label.replace(mark, word)
+    return re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-")
 
 
 def spaced(score: Callable) -> Callable:

@@ -7,9 +7,8 @@ from html import escape
 from pathlib import Path
 
 from experiments.claims import Outcome, Table
-from fenchel.io.models import library_versions
-from fenchel.io.trace import machine
 
+HEADS = ("holds", "does not hold", "data not available")
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 img { max-width: 100% } table { border-collapse: collapse; margin: .6rem 0; font-size: 13px }
@@ -19,10 +18,10 @@ td, th { border: 1px solid #ccc; padding: .15rem .5rem; text-align: left } block
 """
 
 
-def write(outcomes: list[Outcome], html: Path, markdown: Path, papers: dict[str, str], quick: bool) -> None:
-    """papers: {short name: title}, in the order of the page."""
-    html.write_text(as_html(outcomes, papers, quick), encoding="utf-8")
-    markdown.write_text(as_markdown(outcomes, papers, quick, markdown.parent), encoding="utf-8")
+def write(outcomes: list[Outcome], html: Path, markdown: Path, papers: dict[str, str], note: str) -> None:
+    """papers: {short name: title}, in the order of the page. note: `conditions`."""
+    html.write_text(as_html(outcomes, papers, note), encoding="utf-8")
+    markdown.write_text(as_markdown(outcomes, papers, note, markdown.parent), encoding="utf-8")
 
 
 def counts(outcomes: list[Outcome]) -> Counter:
@@ -32,29 +31,26 @@ def counts(outcomes: list[Outcome]) -> Counter:
 
 def summary(outcomes) -> str:
     found = counts(outcomes)
-    words = ("holds", "does not hold", "data not available")
+    words = [*HEADS, *sorted(set(found) - set(HEADS))]
     return f"{sum(found.values())} claims: " + ", ".join(f"{found[word]} {word}" for word in words)
 
 
-def conditions(quick: bool) -> str:
-    """The machine and the versions that seconds belong to."""
-    facts, versions = machine(), library_versions()
-    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+def conditions(machines: set[str], quick: bool) -> str:
+    """What the seconds belong to."""
     what = "Subsets and runs of half a second: this shows the machinery, nothing else. " if quick else ""
-    return (
-        f"{what}{facts['processor']}, {facts['cores']} cores, {facts['system'].split()[0]}; {packages}. "
-        f"Runs use one thread; the clock stands still while a point is measured."
-    )
+    where = ". And: ".join(sorted(machines))
+    return f"{what}{where}. Runs use one thread; the clock stands still while a point is measured."
 
 
 # ---- Markdown
 
 
-def as_markdown(outcomes, papers, quick, folder: Path) -> str:
-    lines = ["# The five papers, run again", "", summary(outcomes), "", conditions(quick), ""]
-    lines += ["| paper | " + " | ".join(HEADS) + " |", "|---|" + "--:|" * len(HEADS)]
+def as_markdown(outcomes, papers, note, folder: Path) -> str:
+    lines = ["# The five papers, run again", "", summary(outcomes), "", note, ""]
+    heads = [*HEADS, *sorted(set(counts(outcomes)) - set(HEADS))]
+    lines += ["| paper | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(heads)]
     for short, of in _by_paper(outcomes, papers):
-        lines.append(f"| [{short}](#{short}) | " + " | ".join(str(counts(of)[head]) for head in HEADS) + " |")
+        lines.append(f"| [{short}](#{short}) | " + " | ".join(str(counts(of)[head]) for head in heads) + " |")
     for short, of in _by_paper(outcomes, papers):
         lines += ["", f"## {short}", "", papers[short]]
         for outcome in of:
@@ -62,14 +58,11 @@ def as_markdown(outcomes, papers, quick, folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-HEADS = ("holds", "does not hold", "data not available")
-
-
 def _item_markdown(outcome, folder) -> list[str]:
     item = outcome.item
     lines = ["", f"### {item.name}: {item.title}", "", f"> {item.statement}", ""]
     lines += [item.here, ""] if item.here else []
-    lines += [f"Not run: {outcome.missing}", ""] if outcome.missing else []
+    lines += [outcome.missing, ""] if outcome.missing else []
     if outcome.figure:
         lines += [f"![{item.title}]({Path(os.path.relpath(outcome.figure, folder)).as_posix()})", ""]
     for table in outcome.tables:
@@ -100,10 +93,10 @@ def _by_paper(outcomes, papers):
 # ---- HTML
 
 
-def as_html(outcomes, papers, quick) -> str:
+def as_html(outcomes, papers, note) -> str:
     parts = ["<!doctype html><meta charset='utf-8'><title>The five papers, run again</title>"]
     parts += [f"<style>{STYLE}</style><h1>The five papers, run again</h1>"]
-    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(conditions(quick))}</p>"]
+    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(note)}</p>"]
     for short, of in _by_paper(outcomes, papers):
         parts.append(f"<h2 id='{short}'>{escape(papers[short])}</h2><p>{escape(summary(of))}</p>")
         parts += map(_item_html, of)

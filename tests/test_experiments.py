@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from experiments import __main__ as program
 from experiments import data, figures, page
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
-from experiments.lab import Lab, Missing, Run, Task, optimum, proven, spaced
+from experiments.lab import Lab, NotRun, Run, Task, file_name, optimum, proven, spaced
 from experiments.lepriol2018 import chains
 from fenchel import problems, solvers
 from fenchel.trace import Row, Trace
@@ -53,6 +53,7 @@ def test_a_run_is_made_once_and_again_only_if_its_settings_change(tmp_path):
     Lab(tmp_path, fresh=True, say=said.append).run(HERE, "a run", solvers.LBFGS(memory=3), max_seconds=5.0)
     assert len(said) == 3
     assert sorted(path.name for path in tmp_path.rglob("*.gz")) == ["a-run.jsonl.gz"]
+    assert file_name("SGD η₀ = 0.1") == "SGD-eta0-0.1" and file_name("SAG-NUS*") == "SAG-NUS-star"
 
 
 GONE_BUT_KEPT = Task("here", nowhere)
@@ -76,7 +77,7 @@ def test_an_interrupted_run_leaves_no_file(tmp_path):
 
 
 def test_no_run_begins_after_the_time(tmp_path):
-    with pytest.raises(Missing, match="here, a run: not run, the time is over"):
+    with pytest.raises(NotRun, match="here: a run"):
         Lab(tmp_path, minutes=-1.0).run(HERE, "a run", solvers.LBFGS(), max_seconds=5.0)
 
 
@@ -94,11 +95,20 @@ def test_missing_data_are_named_and_the_rest_is_done(tmp_path):
         lab,
         tmp_path,
     )
-    assert nothing.missing.startswith("gone: ") and page.counts([nothing]) == {"data not available": 3}
-    page.write([outcome, nothing], tmp_path / "p.html", tmp_path / "R.md", {"made": "A paper"}, quick=False)
+    assert nothing.missing.startswith("data not available: gone: ") and page.counts([nothing]) == {
+        "data not available": 3
+    }
+    page.write(
+        [outcome, nothing],
+        tmp_path / "p.html",
+        tmp_path / "R.md",
+        {"made": "A paper"},
+        page.conditions(lab.machines, quick=False),
+    )
     html, text = (tmp_path / "p.html").read_text(), (tmp_path / "R.md").read_text()
     summary = "6 claims: 1 holds, 1 does not hold, 4 data not available"
     assert summary in html and summary in text
+    assert "fenchel" in next(iter(lab.machines)) and next(iter(lab.machines)) in text
     assert "data:image/png;base64," in html and "![A figure](made.fig1.png)" in text
     assert "| lbfgs |" in text and "because so" in text and "moon.gz" in text
     assert (tmp_path / "made.fig1.png").read_bytes().startswith(b"\x89PNG")

@@ -199,17 +199,26 @@ FIG2 = Item(
             "primal … may be more suitable",
             any_beats("CDdual", ("LBFGS", "TRON", "CDprimal"), ("a9a",)),
         ),
-        Claim("CDdual is always faster than CDdual-ls", faster("CDdual", "CDdual-ls")),
+        Claim(
+            "CDdual is always faster than CDdual-ls",
+            faster("CDdual", "CDdual-ls"),
+            "On a9a, whose rows hold 14 ones, the two are within the noise of a clock; elsewhere it holds.",
+        ),
         Claim("CDprimal is worse than CDdual (but for a9a)", faster("CDdual", "CDprimal", sets=DOCS)),
         Claim(
             "to go through all variables once, CDprimal is at least six times more expensive than CDdual",
             sweep_cost,
+            "Our CDprimal takes one exponential for a run of equal values and no logarithm where (38) holds.",
         ),
         Claim(
             "Regarding the three dual-based methods CDdual, CDdual-ls and EG, CDdual is generally faster",
             all_of(faster("CDdual", "EG"), faster("CDdual", "CDdual-ls")),
         ),
-        Claim("TRON and LBFGS … fast final convergence is observed", final_convergence),
+        Claim(
+            "TRON and LBFGS … fast final convergence is observed",
+            final_convergence,
+            "With C = 8 on few documents the linear rate of CDprimal is as good as TRON's down to 1e-6.",
+        ),
         Claim(
             "since they take significant efforts at each iteration, they fail to generate a "
             "reasonable model quickly",
@@ -322,7 +331,14 @@ FIRST_Z = Item(
     first_z,
     None,
     z_table,
-    (Claim("Using z = 0 is the best because near the optimum, α is not changed much", zero_is_best),),
+    (
+        Claim(
+            "Using z = 0 is the best because near the optimum, α is not changed much",
+            zero_is_best,
+            "A visit reads a row of a hundred words or more at random places; Newton steps "
+            "are a small part of its time.",
+        ),
+    ),
     "No figure of the paper shows it. The library's default begins by a Newton step "
     "on the log-odds, which costs no logarithm.",
 )
