@@ -1,6 +1,7 @@
 """fenchel train, predict, evaluate, inspect, race, path and attributes for taggers."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -253,6 +254,42 @@ def test_predict_marginals(model):
     np.testing.assert_allclose([float(p) for _, p in found], mu[np.arange(len(labels)), places], atol=1e-6)
 
 
+def test_predict_all_probabilities_below_their_names(model):
+    fitted, X = fenchel.load(model), labelled("test.txt")[0]
+    header, *lines = run("predict", model, "test.txt", "--probabilities").stdout.split("\n")
+    assert header.split() == ["column1", "column2", "label", *fitted.classes_]
+    found = [[float(p) for p in line.split()[3:]] for line in lines if line]
+    np.testing.assert_allclose(found, np.concatenate(fitted.predict_marginals(X)), atol=1e-6)
+
+
+def test_predict_labels_alone_and_as_json(model):
+    expected = fenchel.load(model).predict(labelled("test.txt")[0])
+    alone = run("predict", model, "test.txt", "--labels-only").stdout
+    assert alone.strip() == "\n\n".join(map("\n".join, expected))
+    lines = run("predict", model, "test.txt", "--json", "--marginals").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [one["labels"] for one in found] == expected
+    assert all(len(one["labels"]) == len(one["probabilities"]) for one in found)
+    best = json.loads(run("predict", model, "-", "--json", "--nbest", "2", input=SENTENCE).stdout)["nbest"]
+    assert best[0]["log_probability"] >= best[1]["log_probability"]
+
+
+def test_dump_has_every_weight_with_all_digits(model):
+    fitted, found = fenchel.load(model), {}
+    for line in run("dump", model).stdout.splitlines():
+        if not line.startswith("#"):
+            what, *names, weight = line.split("\t")
+            found[what, *names] = float(weight)
+    labels, names = fitted.classes_.tolist(), fitted.attribute_names_
+    for what, rows, table in (
+        ("transition", labels, fitted.transitions_),
+        ("feature", names, fitted.coef_.T),
+    ):
+        for (i, k), weight in np.ndenumerate(table):
+            assert found.pop((what, rows[i], labels[k]), 0.0) == weight
+    assert not found
+
+
 def test_predict_several_labellings(model):
     lines = run("predict", model, "-", "--nbest", "2", input=SENTENCE).stdout
     (first, p), (second, q) = fenchel.load(model).predict_nbest([[("2",), ("cups",), ("flour",)]], 2)[0]
@@ -283,7 +320,7 @@ def test_wrong_data_for_a_model_are_named(model, trained):
     )
     assert "wide.txt: 3 columns, but the model was trained on 2" in fails("evaluate", model, "wide.txt")
     assert "words.txt: 1 column, expected" in fails("evaluate", model, _written("words.txt", "a\nb\n"))
-    assert fails("predict", model, _written("none.txt", "")) == "none.txt: no tokens found"
+    assert fails("evaluate", model, _written("none.txt", "")) == "none.txt: no tokens found"
     assert fails("predict", trained / "hinge", "test.txt", "--marginals").endswith("train with --loss log")
     assert "--zero-based has no meaning for a ChainCRF model" in misused(
         "predict", model, "test.txt", "--zero-based"

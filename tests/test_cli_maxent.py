@@ -153,7 +153,8 @@ def test_wrong_options_are_refused(folder, options, sentence):
 
 def test_predict_reads_as_the_model_was_trained(folder, model):
     events, _ = events_of("test.events")
-    lines = run("predict", model, "test.events", "--probabilities").stdout.splitlines()
+    header, *lines = run("predict", model, "test.events", "--probabilities").stdout.splitlines()
+    assert header == "label\tlaw\tsport\ttrade"
     rows = [line.split("\t") for line in lines]
     fitted = fenchel.load(model)
     assert [row[0] for row in rows] == fitted.predict(events).tolist()
@@ -166,10 +167,11 @@ def test_predict_tells_the_number_of_a_candidate(folder, joint):
     events = list(read_events("train.tadm", "tadm"))
     fitted = fenchel.load(joint)
     proba = fitted.predict_proba([event.candidates for event in events])
-    rows = [
+    header, *rows = [
         line.split("\t")
         for line in run("predict", joint, "train.tadm", "--probabilities").stdout.splitlines()
     ]
+    assert header == ["label", "0", "1", "2", "3"]
     for row, expected in zip(rows, proba, strict=True):
         assert int(row[0]) == max(expected, key=expected.get)
         np.testing.assert_allclose([float(p) for p in row[1:]], list(expected.values()), rtol=1e-5)

@@ -34,14 +34,17 @@ def test_predict_prints_a_label_per_example(folder, model):
 
 
 def test_predict_probabilities(folder, model):
-    rows = [
+    header, *rows = [
         line.split("\t") for line in run("predict", model, "test.svm", "--probabilities").stdout.splitlines()
     ]
+    assert header == ["label", "-1", "1"]
     X, _ = read_libsvm("test.svm")
     np.testing.assert_allclose(
         [[float(p) for p in row[1:]] for row in rows], fenchel.load(model).predict_proba(X), rtol=1e-5
     )
     assert all(label == ("1" if float(p) > 0.5 else "-1") for label, _, p in rows)
+    own = [f"{row[0]}\t{max(row[1:], key=float)}" for row in rows]
+    assert run("predict", model, "test.svm", "--marginals").stdout.splitlines() == own
 
 
 @pytest.mark.parametrize("data", ["train.svm", "three.svm"])
@@ -71,8 +74,9 @@ def test_the_number_of_features_can_be_given_to_train(folder):
 
 def test_predict_many_classes(folder):
     run("train", "lr", "three.svm", "-o", "m", "-q")
-    lines = run("predict", "m", "three-test.svm", "--probabilities").stdout.splitlines()
+    header, *lines = run("predict", "m", "three-test.svm", "--probabilities").stdout.splitlines()
     rows = [line.split("\t") for line in lines]
+    assert header == "label\t0\t1\t2"
     X, _ = read_libsvm("three-test.svm")
     fitted = fenchel.load("m")
     assert [row[0] for row in rows] == [f"{label:.0f}" for label in fitted.predict(X)]

@@ -1,5 +1,7 @@
 """fenchel train, predict, evaluate, inspect, race and path for parsers."""
 
+import json
+
 import pytest
 
 import fenchel
@@ -45,6 +47,29 @@ def test_predict_fills_heads_and_labels_in(folder):
     lines = result.stdout.split("\n")
     assert result.exit_code == 0 and lines[0].startswith("# 1 -") and lines[5].startswith("# 2 -")
     assert lines[1].startswith("the\tD\t2\t0.")
+
+
+def test_predict_heads_alone_and_as_json(folder):
+    trees = read_treebank(folder / "test.conll")
+    lines = run("predict", folder / "model", folder / "test.conll", "--labels-only").stdout.split("\n")
+    assert lines[:7] == ["2\tdet", "3\tsubj", "0\troot", "5\tdet", "3\tobj", "3\tp", ""]
+    given = ("--json", "--probabilities")
+    found = [
+        json.loads(one)
+        for one in run("predict", folder / "model", folder / "test.conll", *given).stdout.splitlines()
+    ]
+    assert [one["heads"] for one in found] == trees.heads and found[0]["labels"] == trees.labels[0]
+    assert all(sum(row) == pytest.approx(1.0) for row in found[0]["probabilities"])
+    assert "--json has all" in fails("predict", folder / "model", folder / "test.conll", "--probabilities")
+    for nothing in ("", "\n"):
+        assert run("predict", folder / "model", "-", input=nothing).exit_code == 0
+    scores = json.loads(run("evaluate", folder / "model", folder / "test.conll", "--json").stdout)
+    assert scores["words"][0]["uas_percent"] == 100.0 and scores["sentences"] == {"count": 5, "right": 5}
+    dumped = run("dump", folder / "model").stdout.splitlines()
+    weights = fenchel.load(folder / "model").coef_
+    assert sorted(float(line.split("\t")[2]) for line in dumped[3:]) == sorted(
+        weights[weights != 0.0].tolist()
+    )
 
 
 def test_evaluate_tells_attachment_with_and_without_punctuation(folder):

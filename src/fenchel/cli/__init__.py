@@ -20,11 +20,13 @@ COMMANDS = {
     "path": "fenchel.cli.path:path",
     "cv": "fenchel.cli.cv:cv",
     "inspect": "fenchel.cli.inspect:inspect",
+    "dump": "fenchel.cli.dump:dump",
     "report": "fenchel.cli.report:report",
     "convert": "fenchel.cli.convert:convert",
     "attributes": "fenchel.cli.attributes:attributes",
     "solvers": "fenchel.cli.solvers:solvers",
     "warm": "fenchel.cli.warm:warm",
+    "completion": "fenchel.cli.completion:completion",
 }
 
 

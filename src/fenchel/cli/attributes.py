@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import click
 
+from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.output import source
 
 
 @click.command(short_help="Show the attributes that a template makes of a column file.")
-@click.argument("data")
+@click.argument("data", type=options.FILE)
 @click.option(
     "--template",
     required=True,

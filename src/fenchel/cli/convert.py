@@ -2,6 +2,7 @@
 
 import click
 
+from fenchel.cli import options
 from fenchel.cli.failures import Failure, require_place, writing
 from fenchel.cli.output import say
 
@@ -9,8 +10,8 @@ WRITERS = {"liblinear": "to_liblinear", "crfsuite": "to_crfsuite", "onnx": "to_o
 
 
 @click.command(short_help="Write a model for another program.")
-@click.argument("model")
-@click.argument("output")
+@click.argument("model", type=options.FILE)
+@click.argument("output", type=options.FILE)
 @click.option(
     "--to",
     "target",

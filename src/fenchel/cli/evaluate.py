@@ -4,14 +4,16 @@ import click
 
 from fenchel.cli import options
 from fenchel.cli.kinds import kind_of, reading_for
-from fenchel.cli.output import print_facts, print_table
+from fenchel.cli.output import show
+from fenchel.cli.recognise import expecting
 
 
 @click.command(short_help="Print accuracy and other scores on a file.")
-@click.argument("model")
-@click.argument("data")
+@click.argument("model", type=options.FILE)
+@click.argument("data", type=options.FILE)
 @options.reading
-def evaluate(model, data, **settings):
+@options.json
+def evaluate(model, data, as_json, **settings):
     """Print accuracy, log-loss, and precision, recall and F1 of each class, of MODEL on the labelled DATA.
 
     DATA is of the format MODEL was trained on.
@@ -19,12 +21,14 @@ def evaluate(model, data, **settings):
     \b
     Example:
       fenchel evaluate model.fenchel test.svm
+      fenchel evaluate tagger.fenchel test.txt --json | jq .accuracy
     """
     from fenchel.saved import load
 
     fitted = load(model)
     kind = kind_of(fitted)
-    facts, table = kind.scores(fitted, kind.labelled(fitted, data, reading_for(fitted, settings)))
-    print_facts(facts)
-    if table:
-        print_table(table)
+    given = reading_for(fitted, settings)
+    with expecting(kind.name, data, "format" in given):
+        examples = kind.labelled(fitted, data, given)
+    facts, table = kind.scores(fitted, examples)
+    show(facts, [table] if table else [], as_json, model=model, data=data)

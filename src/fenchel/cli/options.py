@@ -1,6 +1,7 @@
 """Options that several commands share, each with its meaning, default and unit."""
 
 import click
+from click.shell_completion import CompletionItem
 
 from fenchel.solvers import SOLVERS, solver_class
 
@@ -18,11 +19,18 @@ class SolverName(click.ParamType):
         except ValueError as error:  # it knows the nearest name
             self.fail(str(error), param, ctx)
 
+    def shell_complete(self, ctx, param, incomplete):
+        return [CompletionItem(name) for name in ("auto", *SOLVERS) if name.startswith(incomplete)]
+
 
 class SolverNames(click.ParamType):
     """Names of SOLVERS with commas between, each once."""
 
     name = "solvers"
+
+    def shell_complete(self, ctx, param, incomplete):
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(f"{before}{comma}{name}") for name in SOLVERS if name.startswith(last)]
 
     def convert(self, value, param, ctx):
         if not isinstance(value, str):
@@ -37,6 +45,7 @@ class SolverNames(click.ParamType):
         return tuple(dict.fromkeys(names))
 
 
+FILE = click.Path(allow_dash=True)  # nothing is looked at but by the shell, which completes its name
 POSITIVE = click.FloatRange(min=0.0, min_open=True)
 NOT_NEGATIVE = click.FloatRange(min=0.0)
 
@@ -130,17 +139,62 @@ l1_ratio = click.option(
 )
 init = click.option(
     "--init",
+    type=FILE,
     metavar="MODEL",
     help="Go on from this model: from the weights of labels and features that DATA share with it. Options of "
     "the model that are not given (-C, --template, ...) are as it was trained.",
 )
-valid = click.option("--valid", metavar="FILE", help="Labelled data; the model's score on them is reported.")
+class_weight = click.option(
+    "--class-weight",
+    multiple=True,
+    show_default="all examples weigh 1",
+    metavar="LABEL=W|balanced",
+    help="Examples of LABEL weigh W (LIBLINEAR's -wi); may be given several times. balanced: each class "
+    "weighs the same in total, n / (classes · its examples) per example.",
+)
+
+
+def class_weights(words: tuple[str, ...], label=str) -> dict | str | None:
+    """The estimator's class_weight of --class-weight; label makes a label of its text."""
+    if not words or words == ("balanced",):
+        return words[0] if words else None
+    weights = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        try:
+            weight = float(text) if equals and name else -1.0
+        except ValueError:
+            weight = -1.0
+        if not 0.0 <= weight < float("inf"):
+            raise click.UsageError(f"--class-weight {word}: expected LABEL=WEIGHT, or balanced alone.")
+        weights[label(name)] = weight
+    return weights
+
+
+def class_weight_words(weights: dict | str | None, text=str) -> tuple[str, ...]:
+    """--class-weight of an estimator's class_weight."""
+    if weights is None or isinstance(weights, str):
+        return () if weights is None else (weights,)
+    return tuple(f"{text(label)}={weight:g}" for label, weight in weights.items())
+
+
+valid = click.option(
+    "--valid", type=FILE, metavar="FILE", help="Labelled data; the model's score on them is reported."
+)
 zero_based = flag(
     "--zero-based",
     "libsvm: the file counts features from 0, not from 1. Say it alike for training and prediction.",
 )
 quiet = click.option(
     "-q", "--quiet", is_flag=True, help="Only warnings and errors on stderr: no sizes, bar or certificate."
+)
+
+
+json = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON for programs to read, one object on a line; docs/command-line.md lists the keys.",
 )
 
 

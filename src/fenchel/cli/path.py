@@ -9,12 +9,13 @@ from fenchel.cli import options
 from fenchel.cli.failures import FAILED, Failure, writing
 from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
-from fenchel.cli.output import Table, print_facts, print_table, say
+from fenchel.cli.output import key_of, print_facts, print_json, print_table, say
 from fenchel.cli.progress import gap_bar
-from fenchel.cli.race import gap_text, solve_limits, warm_up
+from fenchel.cli.race import gap_cell, solve_limits, warm_up
 from fenchel.cli.traces import draw, save_trace, trace_folder
 from fenchel.cli.train import REMEDIES, require_places
 from fenchel.cli.training import Training, read_held_out, read_training
+from fenchel.report.tables import Table, Told, number
 from fenchel.trace import Status
 
 PICTURE = "path.png"
@@ -65,15 +66,18 @@ path_options = options.together(
     click.option(
         "-o",
         "--output",
+        type=options.FILE,
         metavar="MODEL",
         help="Write a model: of the highest score or, without --valid or --cv, the last.",
     ),
     click.option(
         "--traces",
+        type=options.FILE,
         metavar="DIR",
         help="Write DIR/C-0.1.jsonl (a trace per constant) and DIR/path.png (a plot).",
     ),
     options.quiet,
+    options.json,
 )
 
 
@@ -83,11 +87,11 @@ def _command(kind: Kind) -> click.Command:
     before = f"Train on {kind.file} for a whole sequence of {what}.\n\n{ABOUT}"
 
     @click.command(kind.name, help=kind_help(kind, "path", before, AFTER), short_help=kind.summary)
-    @click.argument("data")
+    @click.argument("data", type=options.FILE)
     @path_options
     @options.choice_of_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, valid, cv, output, traces, quiet, constant="C", **settings):
+    def command(data, valid, cv, output, traces, quiet, as_json, constant="C", **settings):
         if valid and cv:
             raise click.UsageError("--valid and --cv are two ways to measure accuracy; give one of them.")
         require_places((output,), (data, valid, settings.get("template")))
@@ -98,7 +102,7 @@ def _command(kind: Kind) -> click.Command:
             raise Failure(f"--cv {cv} needs as many examples; there are {training.examples.n}")
         held_out = read_held_out(training, valid, settings, quiet)
         fits, scores = _fit_and_score(training, held_out, constant, cv, settings, quiet)
-        best = _show(training, constant, fits, scores)
+        best = _show(training, constant, fits, scores, as_json)
         if traces:
             _write_traces(traces, constant, fits, settings)
         if output:
@@ -131,15 +135,22 @@ def _fit_and_score(training: Training, held_out, constant, cv, settings, quiet):
     return fits, [[fit.score] for fit in fits]
 
 
-def _show(training: Training, constant, fits, scores) -> int:
+def _show(training: Training, constant, fits, scores, as_json) -> int:
     """Print the table and the best constant; the number of that, or without scores of the last."""
     measure, best = training.kind.measure(training.examples), _best(scores)
-    print_table(_table(constant, measure, fits, scores))
-    if best is None:
-        return -1
-    click.echo()
-    print_facts({"best": f"{constant} = {fits[best].constant:g}, {measure} {_mean(scores[best]):.6g}"})
-    return best
+    table, facts = _table(constant, measure, fits, scores), {}
+    if best is not None:
+        value, score = fits[best].constant, _mean(scores[best])
+        told = {key_of(constant): value, key_of(measure): score}
+        facts = {"best": Told(told, f"{constant} = {value:g}, {measure} {score:.6g}")}
+    if as_json:
+        print_json({"measure": measure} | facts, [table])
+    else:
+        print_table(table)
+        if facts:
+            click.echo()
+            print_facts(facts)
+    return -1 if best is None else best
 
 
 def _solver(problem, settings):
@@ -187,13 +198,13 @@ def _interrupted(fits):
 def _cross_validate(training, k, constant, settings, quiet):
     """Of each constant, the scores on the folds left out; Ctrl-C leaves those of the folds done."""
     scores, strata = [], training.kind.strata(training.examples)
-    for number, (train, test) in enumerate(folds(strata, k, settings["seed"]), start=1):
+    for fold, (train, test) in enumerate(folds(strata, k, settings["seed"]), start=1):
         part = training.take(train)
         validate = part.validation(training.examples.take(test))
         fits = _fit_all(part.problem(), validate, constant, settings, quiet)
         if _interrupted(fits):
             break
-        say(f"fold {number} of {k}: {sum(fit.result.certificate.passes for fit in fits):.4g} passes", quiet)
+        say(f"fold {fold} of {k}: {sum(fit.result.certificate.passes for fit in fits):.4g} passes", quiet)
         scores.append([fit.score for fit in fits])
     return list(zip(*scores, strict=True)) or [[nan]] * len(constants(settings))
 
@@ -225,7 +236,7 @@ def _table(constant, measure, fits, scores):
     rows = [_cells(fit, some) for fit, some in zip(fits, scores, strict=False)]
     if isnan(scores[0][0]):
         columns, rows = _without(columns, 5), [_without(row, 5) for row in rows]
-    return Table(columns, rows, numbers=set(columns) - {"end"})
+    return Table(columns, rows, numbers=set(columns) - {"end"}, key="constants")
 
 
 def _without(cells, k):
@@ -238,12 +249,12 @@ def _cells(fit, scores):
     certificate = fit.result.certificate
     spread = f" ± {np.std(scores):.4f}" if len(scores) > 1 else ""
     return [
-        f"{fit.constant:g}",
-        f"{certificate.passes:.4g}",
-        f"{certificate.seconds:.3g}",
-        f"{certificate.primal:.8g}",
-        gap_text(certificate),
-        f"{_mean(scores):.6g}{spread}",
+        number(fit.constant, "g"),
+        number(certificate.passes, ".4g"),
+        number(certificate.seconds, ".3g"),
+        number(certificate.primal, ".8g"),
+        gap_cell(certificate),
+        number(_mean(scores), ".6g", spread),
         certificate.status.value,
     ]
 

@@ -1,26 +1,38 @@
-"""The bar whose number is the gap."""
+"""The bar whose number is the gap; where there is no terminal, a line now and then."""
 
 import sys
+import time
 from contextlib import contextmanager
 from math import inf, isfinite, log
+
+from fenchel.cli.output import say
+
+SILENCE, MOST_SILENCE = 5.0, 60.0  # seconds before the first line in a pipe, and at most between two
 
 
 @contextmanager
 def gap_bar(tol: float, quiet: bool):
-    """A list of callbacks for a run: one that moves a bar on stderr, or none where nobody would see it."""
+    """A list of callbacks for a run: one that moves a bar on stderr, or writes lines where it is a pipe."""
     from fenchel._compiling import heard_by
 
     if not bar_is_shown(quiet):
         with heard_by(lambda compiling, seconds, kernels: None):
-            yield []
+            yield [] if quiet else [_Lines(tol)]
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"))
+    class Left(ProgressColumn):
+        """Counts down from what the last check forecast."""
+
+        def render(self, task):
+            return Text(_left(task.fields["end"] - time.monotonic()))
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"), Left())
     console = Console(file=sys.stderr)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task, name = progress.add_task("starting", total=1.0, number=""), "training"
+        task, name = progress.add_task("starting", total=1.0, number="", end=inf), "training"
 
         def tell(compiling, seconds, kernels):
             words = f"compiling kernels, once on this machine: {kernels}" if compiling else name
@@ -34,6 +46,7 @@ def gap_bar(tol: float, quiet: bool):
                 description=name,
                 completed=fraction_done(trace.distances(), tol),
                 number=_number(trace, tol),
+                end=time.monotonic() + seconds_left(trace, tol),
             )
 
         with heard_by(tell):
@@ -68,5 +81,48 @@ def fraction_done(distance: list[float], tol: float) -> float:
     return log(first / best) / log(first / tol)
 
 
+def seconds_left(trace, tol: float) -> float:
+    """Until tol, if the logarithm of the gap goes on to fall as over the last half of the run.
+
+    inf where that is not known: before a second check, without a tolerance, where the gap does not fall.
+    """
+    known = [
+        (row.seconds, log(far))
+        for row, far in zip(trace, trace.distances(), strict=True)
+        if isfinite(far) and far > 0.0
+    ]
+    if tol <= 0.0 or len(known) < 2:
+        return inf
+    now, gap = known[-1]
+    if gap <= log(tol):
+        return 0.0
+    before, larger = next((one for one in known[:-1] if one[0] >= 0.5 * now), known[-2])
+    return (gap - log(tol)) * (now - before) / (larger - gap) if larger > gap and now > before else inf
+
+
+def _left(seconds):
+    """In words; nothing where it is not known."""
+    if not isfinite(seconds) or seconds < 0.5:
+        return ""
+    if seconds < 100.0:
+        return f"about {seconds:.0f} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 6000.0 else f"about {seconds / 3600:.0f} h left"
+
+
 def _number(trace, tol):
     return f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}, {trace[-1].passes:.4g} passes"
+
+
+class _Lines:
+    """A callback that writes a plain line to stderr: after some seconds, then ever less often."""
+
+    def __init__(self, tol):
+        self.tol, self.begun, self.due = tol, time.monotonic(), SILENCE
+
+    def __call__(self, trace):
+        spent = time.monotonic() - self.begun
+        if spent < self.due:
+            return
+        self.due = spent + min(spent, MOST_SILENCE)
+        parts = [_number(trace, self.tol), f"{trace[-1].seconds:.3g} s", _left(seconds_left(trace, self.tol))]
+        say(f"{trace.solver}: {', '.join(filter(None, parts))}")

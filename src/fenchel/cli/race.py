@@ -9,11 +9,12 @@ from fenchel.cli import options
 from fenchel.cli.failures import FAILED, as_failure
 from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
-from fenchel.cli.output import Table, print_table, say
+from fenchel.cli.output import print_json, print_table, say
 from fenchel.cli.progress import gap_bar
 from fenchel.cli.report import write_page
 from fenchel.cli.traces import draw, save_trace, settings_of, trace_folder
 from fenchel.cli.training import Training, read_training
+from fenchel.report.tables import Table, Told, number
 from fenchel.trace import Status
 
 ABOUT = """Prints a table, the first to reach tol on top. Seconds are the solver's own: neither compiling nor
@@ -31,11 +32,13 @@ race_options = options.together(
     ),
     click.option(
         "--output",
+        type=options.FILE,
         metavar="DIR",
         help="Write DIR/SOLVER.jsonl (a trace per solver), DIR/race.html (a page) and DIR/race.png (a plot).",
     ),
     *options.solving,
     options.quiet,
+    options.json,
 )
 
 
@@ -44,12 +47,12 @@ def _command(kind: Kind) -> click.Command:
     before = f"Run several solvers on the same problem, made of {kind.file}.\n\n{ABOUT}"
 
     @click.command(kind.name, help=kind_help(kind, "race", before, AFTER), short_help=kind.summary)
-    @click.argument("data")
+    @click.argument("data", type=options.FILE)
     @race_options
     @options.other_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, solvers, output, quiet, **settings):
-        _run_all(read_training(kind, data, settings, quiet), solvers, output, quiet, settings)
+    def command(data, solvers, output, quiet, as_json, **settings):
+        _run_all(read_training(kind, data, settings, quiet), solvers, output, quiet, as_json, settings)
 
     return command
 
@@ -66,7 +69,7 @@ def race():
     """
 
 
-def _run_all(training: Training, names, output, quiet, settings):
+def _run_all(training: Training, names, output, quiet, as_json, settings):
     """Race the solvers, each compiled on a few examples first; print, write, set the exit code."""
     problem, small = training.problem(), training.few().problem()
     runners = _line_up(problem, names, settings["seed"])
@@ -87,7 +90,11 @@ def _run_all(training: Training, names, output, quiet, settings):
     if folder and results:
         draw(folder / "race.png", [result.trace for result in results.values()], settings["tol"])
         write_page(folder / "race.html", None, [folder / f"{name}.jsonl" for name in results])
-    print_table(_table(results, failures))
+    table = _table(results, failures)
+    if as_json:
+        print_json({"problem": str(problem), "tol": settings["tol"]}, [table])
+    else:
+        print_table(table)
     if failures or len(results) < len(names) or not all(r.certificate.converged for r in results.values()):
         click.get_current_context().exit(FAILED)
 
@@ -144,23 +151,24 @@ def _table(results, failures):
         return (1, certificate.relative_gap if certificate.gap >= 0.0 else inf)
 
     rows = [_cells(name, result.certificate) for name, result in sorted(results.items(), key=rank)]
-    rows += [[name, "", "", "", "", f"failed: {sentence}"] for name, sentence in failures.items()]
+    none = [Told(None, "")] * 4
+    rows += [[name, *none, f"failed: {sentence}"] for name, sentence in failures.items()]
     columns = ["solver", "seconds", "passes", "objective", "relative gap", "end"]
-    return Table(columns, rows, numbers=set(columns[1:5]))
+    return Table(columns, rows, numbers=set(columns[1:5]), key="runs")
 
 
 def _cells(name, certificate):
     return [
         name,
-        f"{certificate.seconds:.3g}",
-        f"{certificate.passes:.4g}",
-        f"{certificate.primal:.10g}",
-        gap_text(certificate),
+        number(certificate.seconds, ".3g"),
+        number(certificate.passes, ".4g"),
+        number(certificate.primal, ".10g"),
+        gap_cell(certificate),
         certificate.status.value,
     ]
 
 
-def gap_text(certificate) -> str:
+def gap_cell(certificate) -> Told:
     """The relative gap; without a regulariser there is none."""
     gap = certificate.relative_gap
-    return f"{gap:.2e}" if gap == gap else "none"
+    return number(gap, ".2e") if gap == gap else Told(None, "none")

@@ -14,9 +14,13 @@ TOP = 200  # heaviest features that a page lists, of taggers for each label: the
 
 
 @click.command(short_help="Write a page of runs and a model.")
-@click.argument("files", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, metavar="PAGE", help="The HTML file to write.")
-@click.option("--test", metavar="DATA", help="Labelled data: adds scores and, of labels, confusions.")
+@click.argument("files", nargs=-1, required=True, type=options.FILE)
+@click.option(
+    "-o", "--output", required=True, type=options.FILE, metavar="PAGE", help="The HTML file to write."
+)
+@click.option(
+    "--test", type=options.FILE, metavar="DATA", help="Labelled data: adds scores and, of labels, confusions."
+)
 @options.reading
 @options.quiet
 def report(files, output, test, quiet, **settings):

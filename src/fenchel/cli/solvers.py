@@ -8,7 +8,8 @@ from inspect import cleandoc
 import click
 
 from fenchel.cli import options
-from fenchel.cli.output import Table, print_facts, print_table
+from fenchel.cli.output import print_facts, print_table
+from fenchel.report.tables import Table
 
 # Short enough for 80 columns.
 HEADS = {"binary": "two", "flat crossed": "cross", "flat joint": "joint", "junction": "graph"}

@@ -12,7 +12,7 @@ from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
 from fenchel.cli.origin import read_origin, settings_after, shared_counts, shared_sentence
-from fenchel.cli.output import say, source
+from fenchel.cli.output import certificate_fact, print_json, say, source
 from fenchel.cli.progress import gap_bar
 from fenchel.cli.traces import save_trace, settings_of
 from fenchel.cli.training import Training, read_held_out, read_training
@@ -37,6 +37,7 @@ training_options = options.together(
         "-o",
         "--output",
         required=True,
+        type=options.FILE,
         metavar="MODEL",
         help="The model file to write; an existing one is replaced once the new one is complete.",
     ),
@@ -46,11 +47,13 @@ training_options = options.together(
     *options.solving,
     click.option(
         "--trace",
+        type=options.FILE,
         metavar="FILE",
         help="Write a line of JSON per check: passes, seconds, objective, dual, gap. Checks at every pass.",
     ),
     click.option(
         "--checkpoint",
+        type=options.FILE,
         metavar="FILE",
         help="Keep the run in this file now and then, so that a crash costs no more than what came since.",
     ),
@@ -65,6 +68,7 @@ training_options = options.together(
         "--resume", "Go on from --checkpoint, if the file is there, to the bit as if never stopped."
     ),
     options.quiet,
+    options.json,
 )
 
 
@@ -73,25 +77,32 @@ def _command(kind: Kind) -> click.Command:
     text = kind_help(kind, "train", f"Train {kind.makes} on {kind.file}.\n\n{cleandoc(kind.about)}", AFTER)
 
     @click.command(kind.name, help=text, short_help=kind.summary)
-    @click.argument("data")
+    @click.argument("data", type=options.FILE)
     @training_options
     @options.other_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, output, valid, init, trace, checkpoint, every, resume, quiet, **settings):
+    def command(data, output, valid, init, trace, checkpoint, every, resume, quiet, as_json, **settings):
         require_places((output, trace, checkpoint), (data, valid, settings.get("template")))
         options.require_one_stdin(data, valid)
         keepers = _keepers(checkpoint, every, resume)
         origin = read_origin(kind, init)
         settings, taken = settings_after(kind, origin, settings)
         training = read_training(kind, data, settings, quiet)
+        facts = {"kind": kind.name, "data": {"file": data, kind.noun + "s": training.examples.n}}
         if origin:
             shared = shared_counts(training.model.shared_with(origin, training.data))
             say(shared_sentence(init, shared, taken), quiet)
+            facts["init"] = {"model": init, "shared": shared}
         held_out = read_held_out(training, valid, settings, quiet)
         _fit_and_save(training, origin, held_out, output, trace, keepers, quiet)
         if valid:
             measure, score = kind.measure(training.examples), kind.score(training.model, held_out)
             say(f"{measure} {score:.6g} on {source(valid)}", quiet)
+            facts["valid"] = {"file": valid, "measure": measure, "score": score}
+        if as_json:
+            model = training.model
+            certificate = certificate_fact(model.certificate_)
+            print_json({"model": output, **facts, "solver": model.trace_.solver, "certificate": certificate})
         _finish(training.model, output)
 
     return command

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fenchel.cli.kinds import Kind
 from fenchel.cli.output import count, say, source
 from fenchel.cli.progress import reading
+from fenchel.cli.recognise import expecting
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def read_training(kind: Kind, path: str, settings: dict, quiet: bool) -> Trainin
     """The examples of a file and their estimator; says how many there are."""
     model = kind.estimator(settings)  # first: it refuses options, and imports Numba before the clock runs
     started = time.perf_counter()
-    with reading(source(path), quiet):
+    with reading(source(path), quiet), expecting(kind.name, path, bool(settings.get("format"))):
         examples = kind.read(path, settings)
         data = kind.encode(model, examples)
     seconds = time.perf_counter() - started
@@ -68,7 +69,7 @@ def read_held_out(training: Training, path: str | None, settings: dict, quiet: b
     """Examples of another file to score models on; None without a file."""
     if path is None:
         return None
-    with reading(source(path), quiet):
+    with reading(source(path), quiet), expecting(training.kind.name, path, bool(settings.get("format"))):
         held_out = training.kind.read_like(path, training.examples, settings)
     say(f"{source(path)}: {count(held_out.n, training.kind.noun)}", quiet)
     return held_out

@@ -5,7 +5,8 @@ import time
 import click
 
 from fenchel.cli.kinds import KINDS, load_kind
-from fenchel.cli.output import Table, print_table
+from fenchel.cli.output import print_table
+from fenchel.report.tables import Table
 
 
 @click.command(short_help="Compile ahead.")

@@ -4,7 +4,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -12,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import LinearExports
-from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers
+from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers, weighted_by_class
 from fenchel.estimators.labelled_rows import LabelledRows, rows_on_disk
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
@@ -142,10 +141,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         """Sample weights times class weights; None where all are one."""
         if self.class_weight is None:
             return data.weight
-        codes, classes = data.codes.astype(np.intp), data.classes
-        weight = np.ones(codes.size) if data.weight is None else data.weight
-        settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
-        return weight * compute_class_weight(self.class_weight, **settings)[codes]
+        return weighted_by_class(self.class_weight, data.classes, data.codes.astype(np.intp), data.weight)
 
     def shared_with(self, origin, data):
         """Classes by their labels; features by name where both have names, else by number."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
 
 _NO_LISTS = (str, bytes, dict, set, frozenset)
 
@@ -70,3 +71,10 @@ class TakesSequences:
 def dense(coef) -> np.ndarray:
     """coef_ as an array, also where `sparsify` was called."""
     return coef.toarray() if sp.issparse(coef) else coef
+
+
+def weighted_by_class(class_weight, classes, codes, weight) -> np.ndarray:
+    """(n,) the weight of each example times that of its class, as scikit-learn's class_weight says it."""
+    weight = np.ones(codes.size) if weight is None else weight
+    settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
+    return weight * compute_class_weight(class_weight, **settings)[codes]

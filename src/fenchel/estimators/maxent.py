@@ -20,7 +20,7 @@ from fenchel.estimators.encoded import (
     listed,
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
-from fenchel.estimators.inputs import as_numbers
+from fenchel.estimators.inputs import as_numbers, weighted_by_class
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import norms, proven_candidates, proven_tops, radius_of
 from fenchel.estimators.restored import read_classes, read_weights
@@ -59,6 +59,8 @@ class MaxEnt(ClassifierMixin, Trained):
         Whether only pairs of attribute and label that were seen have weights; not of a joint model.
     l1_ratio : float, default 0.0
         The share of the L1 norm in the penalty, as in LogisticRegression; goes with C.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the labels, multiplied into those of events; not of a joint model, nor with soft labels.
     solver, tol, max_iter, max_seconds, warm_start, random_state, n_jobs, verbose, callbacks
         As in LogisticRegression. A warm start keeps the weights of all features and labels it knows by name.
 
@@ -90,6 +92,7 @@ class MaxEnt(ClassifierMixin, Trained):
         min_count=1,
         observed=False,
         l1_ratio=0.0,
+        class_weight=None,
         solver="auto",
         tol=1e-3,
         max_iter=1000,
@@ -106,6 +109,7 @@ class MaxEnt(ClassifierMixin, Trained):
         self.min_count = min_count
         self.observed = observed
         self.l1_ratio = l1_ratio
+        self.class_weight = class_weight
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -155,7 +159,7 @@ class MaxEnt(ClassifierMixin, Trained):
         """What this model minimises on the events."""
         check_settings(self)
         self._check(data)
-        settings = {"loss": self.loss, "sample_weight": data.weight, "threads": self.n_jobs}
+        settings = {"loss": self.loss, "sample_weight": self._weights(data), "threads": self.n_jobs}
         settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
         settings |= {"l1_ratio": self.l1_ratio} if self.l1_ratio else {}
         X = as_csr(data.rows)
@@ -165,6 +169,15 @@ class MaxEnt(ClassifierMixin, Trained):
         if self.observed:
             raise ValueError("observed has no meaning for candidates, whose features are given; leave it out")
         return problems.joint(X, data.candidate_targets, data.starts, **settings)
+
+    def _weights(self, data):
+        """Weights of events times those of their labels; None where all are one."""
+        if self.class_weight is None:
+            return data.weight
+        if data.joint or data.soft:
+            kind = "candidates, each event having its own" if data.joint else "probabilities"
+            raise ValueError(f"class_weight has no meaning for labels that are {kind}; give sample_weight")
+        return weighted_by_class(self.class_weight, data.classes, data.targets, data.weight)
 
     def _check(self, data):
         if data.n == 0:

@@ -156,7 +156,7 @@ def _shade(cell, largest):
 
 def _number(cell):
     """The number of a cell; 0 where it is a word, such as "ban"."""
-    return float(cell) if re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", cell) else 0.0
+    return float(cell) if re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", str(cell)) else 0.0
 
 
 # ---- text

@@ -1,14 +1,14 @@
 """Kind: all that the command line knows of one kind of model. The verbs are written once, over this."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import click
 
 import fenchel
 from fenchel.cli import options
-from fenchel.cli.output import Table
+from fenchel.report.tables import Table
 
 WORDS = [["a", "b", "c"], ["b", "a"], ["c"], ["a", "c"]] * 5  # events, or sentences of words, to compile with
 
@@ -20,6 +20,32 @@ class Calls(NamedTuple):
     race: tuple[str, ...]
     path: tuple[str, ...]
     shard: tuple[str, ...] = ()
+
+
+class Form(NamedTuple):
+    """How predictions are printed.
+
+    marginals: with the probability of what is predicted; probabilities: with those of all labels, below a
+    line that names them. labels_only: without the lines of the file. json: an object a line.
+    """
+
+    marginals: bool = False
+    probabilities: bool = False
+    labels_only: bool = False
+    json: bool = False
+
+    @property
+    def shares(self) -> bool:
+        return self.marginals or self.probabilities
+
+
+class Weights(NamedTuple):
+    """A table of weights (rows, columns) with the names of both, for `dump`; a column may have none."""
+
+    what: str
+    rows: Sequence
+    columns: Sequence
+    weights: object
 
 
 class Kind(ABC):
@@ -120,14 +146,14 @@ class Kind(ABC):
 
     # ---- fitted models
 
-    def why_no_probabilities(self, model) -> str | None:
+    def why_no_probabilities(self, model, form: Form) -> str | None:
         """What to answer one who asks for probabilities; None where the model has them."""
         if getattr(model, "loss", "log") != "log":
             return "a model of the hinge loss has no probabilities; train with --loss log"
         return None
 
     @abstractmethod
-    def predict(self, model, path: str, given: dict, probabilities: bool) -> Iterable[str]:
+    def predict(self, model, path: str, given: dict, form: Form) -> Iterable[str]:
         """What `fenchel predict` prints, some lines at a time; given: options among `reads`."""
 
     @abstractmethod
@@ -135,7 +161,7 @@ class Kind(ABC):
         """The labelled examples of a file, for a fitted model; given: options among `reads`."""
 
     @abstractmethod
-    def scores(self, model, examples) -> tuple[dict[str, str], Table | None]:
+    def scores(self, model, examples) -> tuple[dict, Table | None]:
         """The facts and the table that `fenchel evaluate` prints of labelled examples."""
 
     def confusion(self, model, examples) -> Table | None:
@@ -143,8 +169,12 @@ class Kind(ABC):
         return None
 
     @abstractmethod
-    def inspect(self, model, top: int) -> tuple[dict[str, str], list[Table]]:
+    def inspect(self, model, top: int) -> tuple[dict, list[Table]]:
         """The facts and tables that `fenchel inspect` prints, beyond those of all models."""
+
+    @abstractmethod
+    def weights(self, model) -> list[Weights]:
+        """All weights of a model, for `dump`."""
 
     @abstractmethod
     def compile(self) -> None:

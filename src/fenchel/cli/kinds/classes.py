@@ -1,14 +1,31 @@
 """What kinds print of predicted classes: lines of labels, and a table of scores."""
 
-from fenchel.cli.output import Table, in_pieces, label_text
+from fenchel.cli.output import in_pieces, json_line, label_text
+from fenchel.report.tables import Table, Told, number
 
 
-def label_lines(labels, shares=None):
-    """Pieces of lines, a label each, and behind it the probabilities if there are shares."""
+def label_lines(labels, names, shares, form):
+    """Pieces of lines, a label each, and behind it probabilities if the form asks for them.
+
+    labels: an iterable of texts; names: the labels that there are; shares: of each example their
+    probabilities, or None.
+    """
+    return in_pieces(_lines(labels, names, shares, form))
+
+
+def _lines(labels, names, shares, form):
     if shares is None:
-        return in_pieces(labels)
-    pairs = zip(labels, shares, strict=True)
-    return in_pieces("\t".join([label, *(f"{p:.6g}" for p in row)]) for label, row in pairs)
+        yield from (json_line({"label": label}) for label in labels) if form.json else labels
+        return
+    if form.probabilities and not form.json:
+        yield "\t".join(["label", *names])
+    for label, row in zip(labels, shares, strict=True):
+        if form.json:
+            told = dict(zip(names, row, strict=False)) if form.probabilities else max(row)
+            yield json_line({"label": label, "probabilities" if form.probabilities else "probability": told})
+        else:
+            told = row if form.probabilities else [max(row)]
+            yield "\t".join([label, *(f"{p:.6g}" for p in told)])
 
 
 def class_table(truth, predicted, classes) -> Table:
@@ -17,10 +34,10 @@ def class_table(truth, predicted, classes) -> Table:
 
     columns = ["class", "precision", "recall", "F1", "examples"]
     rows = [
-        [label_text(label), *(f"{score:.4f}" for score in scores), str(support)]
+        [label_text(label), *(number(score, ".4f") for score in scores), number(support)]
         for label, *scores, support in zip(*class_scores(truth, predicted, classes), strict=True)
     ]
-    return Table(columns, rows, numbers=set(columns[1:] if truth.dtype.kind == "U" else columns))
+    return Table(columns, rows, set(columns[1:] if truth.dtype.kind == "U" else columns), key="classes")
 
 
 def confusion_table(truth, predicted) -> Table:
@@ -31,6 +48,14 @@ def confusion_table(truth, predicted) -> Table:
     counts = np.zeros((labels.size, labels.size), dtype=int)
     np.add.at(counts, (codes[: len(truth)], codes[len(truth) :]), 1)
     names = [label_text(label) for label in labels.tolist()]
-    rows = [[name, *map(str, row)] for name, row in zip(names, counts.tolist(), strict=True)]
+    rows = [[name, *map(number, row)] for name, row in zip(names, counts.tolist(), strict=True)]
     title = "confusion: rows are the truth, columns what the model says"
-    return Table(["truth", *names], rows, set(names), title, heat=True)
+    return Table(["truth", *names], rows, set(names), title, heat=True, key="confusion")
+
+
+def weights_fact(weights) -> Told:
+    """How many weights there are, and how many are not 0."""
+    import numpy as np
+
+    used = int(np.count_nonzero(weights))
+    return Told({"count": weights.size, "used": used}, f"{weights.size:,}, {used:,} of them other than 0")

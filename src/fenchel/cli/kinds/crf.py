@@ -5,11 +5,12 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import WORDS, Calls
+from fenchel.cli.kinds.base import WORDS, Calls, Weights
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
 from fenchel.cli.kinds.transitions import transition_tables
-from fenchel.cli.output import count, source
+from fenchel.cli.output import count, escaped, source
 from fenchel.cli.sentences import FORMATS, iterate_lines, preset_for, read, read_beside, refuse_banned
+from fenchel.report.tables import Told
 
 
 def _pair(_context, _parameter, values):
@@ -154,12 +155,24 @@ class Chain(Tagging):
     def inspect(self, model, top):
         """Labels and sizes; transitions; the heaviest attributes of each label."""
         attributes, edges = model.sizes_
-        attributes = f"{attributes:,}" + (f", and {edges:,} of pairs of labels" if edges else "")
-        facts = tagger_facts(model, attributes, model.weights_)
+        words = f"{attributes:,}" + (f", and {edges:,} of pairs of labels" if edges else "")
+        counted = Told({"count": attributes, "of_pairs": edges}, words)
+        facts = tagger_facts(model, counted, model.weights_)
         if model.source_.kind == "template":
             extractor = model.source_.extractor
             facts["read as"] = f"{extractor.n_columns + 1} columns, template {extractor.template.name}"
         return facts, [*transition_tables(model), attribute_table(model, top)]
+
+    def weights(self, model):
+        labels, edges = model.classes_.tolist(), model.source_.edge_names()
+        return [
+            Weights("transition", labels, labels, model.transitions_),
+            *(
+                Weights(f"pair\t{escaped(name)}", labels, labels, table)
+                for name, table in zip(edges, model.edge_coef_, strict=True)
+            ),
+            Weights("feature", model.attribute_names_, labels, model.coef_.T),
+        ]
 
     def compile(self):
         X = [[[word] for word in sentence] for sentence in WORDS]

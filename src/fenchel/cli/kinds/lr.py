@@ -8,10 +8,12 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import Calls, Kind
+from fenchel.cli.kinds.base import Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.kinds.proven import proven_facts
-from fenchel.cli.output import Table, count, label_text, listed, source
+from fenchel.cli.output import count, label_text, listed, source
+from fenchel.cli.unlabelled import with_labels
+from fenchel.report.tables import Table, Told, number
 
 
 @dataclass(frozen=True)
@@ -85,17 +87,11 @@ class Linear(Kind):
             help="Make the intercept the weight of a constant feature of this value, penalised like the "
             "others.",
         ),
-        click.option(
-            "--class-weight",
-            type=click.Choice(["balanced"]),
-            default=None,
-            show_default="all examples weigh 1",
-            help="balanced: each class weighs the same in total, n / (classes · its examples) per example.",
-        ),
+        options.class_weight,
         *READING,
     )
     shard_options = READING
-    reads = frozenset({"zero_based"})
+    reads = frozenset({"zero_based", "unlabelled"})
     few = 20
 
     # ---- training
@@ -112,13 +108,14 @@ class Linear(Kind):
             **own,
             fit_intercept=not settings["no_intercept"],
             intercept_scaling=settings["intercept_scaling"],
-            class_weight=settings["class_weight"],
+            class_weight=options.class_weights(settings["class_weight"], _label),
         )
 
     def settings_of(self, model):
-        names = ("C", "intercept_scaling", "class_weight", "loss")
-        own = {name: getattr(model, name) for name in names}
-        own |= {"no_intercept": not model.fit_intercept, "l1_ratio": getattr(model, "l1_ratio", 0.0)}
+        own = {"C": float(model.C_[0]) if hasattr(model, "C_") else model.C}
+        own |= {"intercept_scaling": model.intercept_scaling, "loss": model.loss}
+        own["class_weight"] = options.class_weight_words(model.class_weight, label_text)
+        own |= {"no_intercept": not model.fit_intercept, "l1_ratio": getattr(model, "l1_ratio", None) or 0.0}
         return own | {"known_features": model.n_features_in_}
 
     def read(self, path, settings):
@@ -164,11 +161,14 @@ class Linear(Kind):
 
     # ---- fitted models
 
-    def predict(self, model, path, given, probabilities):
-        """A line per example: its label, and behind it the probability of each class if asked for."""
-        X = _read(path, model.n_features_in_, **given).X
-        shares = model.predict_proba(X).tolist() if probabilities else None
-        return label_lines(map(label_text, model.predict(X).tolist()), shares)
+    def predict(self, model, path, given, form):
+        """A line per example: its label, and behind it probabilities if asked for."""
+        rest = {name: value for name, value in given.items() if name != "unlabelled"}
+        data = with_labels(path, b"0") if "unlabelled" in given else path
+        X = _read(data, model.n_features_in_, **rest).X
+        shares = model.predict_proba(X).tolist() if form.shares else None
+        names = map(label_text, model.classes_.tolist())
+        return label_lines(map(label_text, model.predict(X).tolist()), list(names), shares, form)
 
     def labelled(self, model, path, given):
         return _read_known(path, model.n_features_in_, model.classes_, **given)
@@ -179,10 +179,10 @@ class Linear(Kind):
 
         X, y = examples.X, examples.y
         predicted = model.predict(X)
-        facts = {"examples": f"{examples.n}", "accuracy": f"{accuracy(y, predicted):.6g}"}
+        facts = {"examples": number(examples.n), "accuracy": number(accuracy(y, predicted), ".6g")}
         if hasattr(model, "predict_log_proba"):
             loss = log_loss(y, model.predict_log_proba(X), model.classes_)
-            facts["log-loss"] = f"{loss:.6g} nats an example"
+            facts["log-loss"] = number(loss, ".6g", " nats an example")
         facts |= proven_facts(model, X)
         return facts, class_table(y, predicted, model.classes_)
 
@@ -194,12 +194,29 @@ class Linear(Kind):
         import numpy as np
 
         labels, w = [label_text(label) for label in model.classes_.tolist()], model.coef_
-        used = f"{w.shape[1]:,}, {np.count_nonzero(w.any(axis=0)):,} of them with a weight other than 0"
+        used = int(np.count_nonzero(w.any(axis=0)))
         intercepts = ", ".join(f"{b:.6g}" for b in model.intercept_[:10]) + (", ..." if len(w) > 10 else "")
-        facts = {"classes": listed(labels), "features": used, "intercept": intercepts}
-        if len(labels) == 2:
-            facts["classes"] += f" (a positive score says {labels[1]})"
+        positive = f" (a positive score says {labels[1]})" if len(labels) == 2 else ""
+        facts = {
+            "classes": Told(labels, listed(labels) + positive),
+            "features": Told(
+                {"count": w.shape[1], "used": used},
+                f"{w.shape[1]:,}, {used:,} of them with a weight other than 0",
+            ),
+            "intercept": Told(model.intercept_.tolist(), intercepts),
+        }
         return facts, [_heaviest(w, labels, top)]
+
+    def weights(self, model):
+        from fenchel.estimators.inputs import dense
+
+        labels = [label_text(label) for label in model.classes_.tolist()]
+        labels = labels[1:] if len(labels) == 2 else labels
+        features = range(1, model.n_features_in_ + 1)
+        return [
+            Weights("intercept", labels, [None], model.intercept_[:, None]),
+            Weights("feature", features, labels, dense(model.coef_).T),
+        ]
 
     def compile(self):
         import numpy as np
@@ -212,6 +229,14 @@ class Linear(Kind):
             for some in (X, X[:100], sp.csr_matrix(X[:100])):
                 for name in self.classes[:2]:
                     getattr(fenchel, name)(tol=0.1).fit(some, y[: some.shape[0]]).predict(some)
+
+
+def _label(text):
+    """A label of a libsvm file, which is a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"--class-weight: {text!r} is no label of a libsvm file, a number.") from None
 
 
 def _read(path, n_features, zero_based=False):
@@ -241,9 +266,10 @@ def _heaviest(w, labels, top):
     places = zip(*np.unravel_index(heaviest(w.ravel(), top), w.shape), strict=True)
     two = len(labels) == 2
     rows = [
-        [str(j + 1), f"{w[k, j]:+.6g}", labels[int(w[k, j] > 0.0) if two else k]]
+        [number(int(j) + 1), number(w[k, j], "+.6g"), labels[int(w[k, j] > 0.0) if two else k]]
         for k, j in places
         if w[k, j]
     ]
     title = f"heaviest features, counted from 1 ({len(rows)} of {w.size:,} weights)"
-    return Table(["feature", "weight", "speaks for" if two else "class"], rows, {"feature", "weight"}, title)
+    columns = ["feature", "weight", "speaks for" if two else "class"]
+    return Table(columns, rows, {"feature", "weight"}, title, key="weights")

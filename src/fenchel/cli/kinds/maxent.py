@@ -2,10 +2,15 @@
 
 import fenchel
 from fenchel.cli import events, options
-from fenchel.cli.kinds.base import WORDS, Calls, Kind
-from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
+from fenchel.cli.failures import Failure
+from fenchel.cli.kinds.base import WORDS, Calls, Kind, Weights
+from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines, weights_fact
 from fenchel.cli.kinds.proven import proven_facts
-from fenchel.cli.output import Table, label_text, listed, say, source
+from fenchel.cli.output import label_text, listed, say, source
+from fenchel.cli.unlabelled import with_labels
+from fenchel.report.tables import Table, Told, number
+
+MANY = 10  # events of which no two have the same label: those are no labels
 
 
 class Events(Kind):
@@ -34,18 +39,23 @@ class Events(Kind):
         options.count("--min-count", 1, "Leave out features that fewer events have."),
         options.flag("--observed", "Weights only for features with labels they were seen with."),
         options.l1_ratio,
+        options.class_weight,
     )
     arguments = ("loss", "min_count", "observed", "l1_ratio")
     other_constant = "sigma2"
-    reads = frozenset({"format", "explicit", "values", "real_values", "section"})
+    reads = frozenset({"format", "explicit", "values", "real_values", "section", "unlabelled"})
     noun = "event"
 
     # ---- training
 
     def estimator(self, settings):
         model = super().estimator(settings)
+        model.class_weight = options.class_weights(settings["class_weight"])
         model.read_as = _reading(settings)
         return model
+
+    def settings_of(self, model):
+        return super().settings_of(model) | {"class_weight": options.class_weight_words(model.class_weight)}
 
     def read(self, path, settings):
         return events.read(path, _reading(settings), min_count=settings["min_count"])
@@ -54,6 +64,11 @@ class Events(Kind):
         return events.read(path, _reading(settings), vocabulary=examples.vocabulary)
 
     def encode(self, model, examples):
+        if not examples.joint and examples.n >= MANY and examples.classes.size == examples.n:
+            raise Failure(
+                f"each of the {examples.n} events has a label of its own; a line begins with its label, so "
+                "is that missing?"
+            )
         return examples
 
     def sizes(self, model, examples, data):
@@ -68,13 +83,15 @@ class Events(Kind):
 
     # ---- fitted models
 
-    def predict(self, model, path, given, probabilities):
-        """A line per event: its label, and behind it the probability of each label if asked for."""
+    def predict(self, model, path, given, form):
+        """A line per event: its label, and behind it probabilities if asked for."""
         examples, shares = _read_for(model, path, given), None
-        if probabilities:
+        if form.shares:
             shares = model.predict_proba(examples)
             shares = [list(row.values()) for row in shares] if examples.joint else shares.tolist()
-        return label_lines(map(_text, model.predict(examples).tolist()), shares)
+        names = range(max(map(len, examples.candidates))) if examples.joint else model.classes_.tolist()
+        labels = map(_text, model.predict(examples).tolist())
+        return label_lines(labels, list(map(_text, names)), shares, form)
 
     def labelled(self, model, path, given):
         return _read_for(model, path, given)
@@ -83,10 +100,11 @@ class Events(Kind):
         """Accuracy, log-loss where there are probabilities, and the scores of each label."""
         import numpy as np
 
-        facts, weight = {"events": f"{examples.n}"}, examples.weight
+        facts, weight = {"events": number(examples.n)}, examples.weight
         if weight is not None:
-            facts["weight"] = f"{weight.sum():.6g}; accuracy and log-loss count an event by its weight"
-        facts["accuracy"] = f"{self.score(model, examples):.6g}"
+            more = "; accuracy and log-loss count an event by its weight"
+            facts["weight"] = number(weight.sum(), ".6g", more)
+        facts["accuracy"] = number(self.score(model, examples), ".6g")
         if hasattr(model, "predict_log_proba"):
             facts["log-loss"] = _log_loss(model, examples)
         facts |= proven_facts(model, examples)
@@ -101,24 +119,28 @@ class Events(Kind):
 
     def inspect(self, model, top):
         """Labels and sizes, and the weights that are heaviest."""
-        import numpy as np
-
         columns, crossed = ["feature", "weight"], model.layout_ == "crossed"
         facts = {"layout": "joint: each candidate of an event has features of its own"}
         if crossed:
             facts["layout"] = "crossed: each feature has a weight for each label"
-            facts["labels"] = listed([_text(label) for label in model.classes_.tolist()])
+            labels = model.classes_.tolist()
+            facts["labels"] = Told(labels, listed([_text(label) for label in labels]))
             columns.append("label")
-        facts["features"] = f"{len(model.vocabulary_):,}"
-        facts["weights"] = f"{model.coef_.size:,}, {np.count_nonzero(model.coef_):,} of them other than 0"
+        facts["features"] = number(len(model.vocabulary_), ",")
+        facts["weights"] = weights_fact(model.coef_)
         if model.read_as:
-            facts["read as"] = ", ".join(f"{name}={value}" for name, value in model.read_as.items())
+            words = ", ".join(f"{name}={value}" for name, value in model.read_as.items())
+            facts["read as"] = Told(dict(model.read_as), words)
         rows = [
-            [one.feature, f"{one.weight:+.6g}", _text(one.label)][: len(columns)]
+            [one.feature, number(one.weight, "+.6g"), _text(one.label)][: len(columns)]
             for one in model.top_features(top)
         ]
         title = f"heaviest weights ({len(rows)} of {model.coef_.size:,})"
-        return facts, [Table(columns, rows, {"weight"}, title)]
+        return facts, [Table(columns, rows, {"weight"}, title, key="weights")]
+
+    def weights(self, model):
+        labels = [None] if model.layout_ == "joint" else list(map(_text, model.classes_.tolist()))
+        return [Weights("feature", model.vocabulary_.names, labels, model.coef_.T)]
 
     def compile(self):
         fenchel.MaxEnt().fit(WORDS, ["x", "y", "z", "x"] * 5).predict_proba(WORDS)
@@ -131,11 +153,28 @@ def _reading(settings):
 
 def _read_for(model, path, given):
     """Events for a model; a warning if it knows nothing of what they hold."""
-    examples = events.read(path, events.reading_like(model, given), vocabulary=model.vocabulary_)
+    given, unlabelled = dict(given), given.get("unlabelled")
+    given.pop("unlabelled", None)
+    reading = events.reading_like(model, given)
+    if unlabelled and events.is_joint(reading):
+        raise Failure("--unlabelled is for labels and features; of candidates give any the count 1")
+    data = with_labels(path, b"?") if unlabelled else path
+    examples = events.read(data, reading, vocabulary=model.vocabulary_)
+    if not (unlabelled or examples.joint):
+        _warn_of_missing_labels(model, path, examples)
     if not examples.rows.nnz:
         unknown = f"{source(path)}: the model knows none of its features; is it of another format?"
         say(f"fenchel: warning: {unknown}")
     return examples
+
+
+def _warn_of_missing_labels(model, path, examples):
+    """Most lines may begin with a feature, which would be lost."""
+    known = set(model.classes_.tolist())
+    features = sum(label in model.vocabulary_ and label not in known for label in examples.y)
+    if 2 * features > examples.n:
+        lines = f"{source(path)}: {features} of {examples.n} lines begin with a feature of the model"
+        say(f"fenchel: warning: {lines}, taken as the label; predict --unlabelled reads lines without")
 
 
 def _text(label):
@@ -156,7 +195,8 @@ def _log_loss(model, examples):
         if shares.keys() <= logs.keys():
             losses.append((weight, -sum(share * logs[label] for label, share in shares.items())))
     if not losses:
-        return "none: the model knows no label of these events"
+        return Told(None, "none: the model knows no label of these events")
     missing = examples.n - len(losses)
     rest = f"; {missing} of {examples.n} events have a label that is new to the model" if missing else ""
-    return f"{sum(w * loss for w, loss in losses) / sum(w for w, _ in losses):.6g} nats an event{rest}"
+    mean = sum(w * loss for w, loss in losses) / sum(w for w, _ in losses)
+    return number(mean, ".6g", f" nats an event{rest}")

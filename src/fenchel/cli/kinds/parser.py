@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import click
 
 import fenchel
 from fenchel.cli import options
-from fenchel.cli.kinds.base import Calls, Kind
-from fenchel.cli.output import Table, count
+from fenchel.cli.kinds.base import Calls, Kind, Weights
+from fenchel.cli.kinds.classes import weights_fact
+from fenchel.cli.output import certificate_fact, count, json_line
+from fenchel.report.tables import Table, Told, number
 
 BATCH = 200  # sentences of a file that are parsed at a time
 
@@ -108,18 +111,27 @@ class Parser(Kind):
 
     # ---- fitted models
 
-    def predict(self, model, path, given, probabilities):
+    def why_no_probabilities(self, model, form):
+        if form.probabilities and not form.json:
+            return "words have no common list of heads; --marginals gives that of each head, --json has all"
+        return super().why_no_probabilities(model, form)
+
+    def predict(self, model, path, given, form):
         """The lines of the file with heads, and labels where the model has some, in their columns."""
         from fenchel.io.treebanks import iterate_sentences
 
         sentences, tags = iterate_sentences(path), model.read_as.get("tags", "fine")
         while some := list(islice(sentences, 1 if path == "-" else BATCH)):
-            X = [one.tokens(tags) for one in some]
-            shares = model.predict_marginals(X) if probabilities else [None] * len(X)
-            lines = []
-            for one, found, mu in zip(some, _trees(model, X, given.get("nbest")), shares, strict=True):
-                lines += _block(one, found, mu)
-            yield "\n".join(lines)
+            X = [one.tokens(tags) for one in some if one.fields]
+            shares = iter(model.predict_marginals(X) if form.shares and X else [None] * len(X))
+            trees, lines = iter(_trees(model, X, given.get("nbest")) if X else []), []
+            for one in some:
+                if one.fields:
+                    lines += _block(one, next(trees), next(shares), form)
+                elif not (form.labels_only or form.json):
+                    lines += one.lines
+            if lines:
+                yield "\n".join(lines)
 
     def labelled(self, model, path, given):
         return _read(path, model.read_as.get("tags", "fine"), False)
@@ -133,13 +145,14 @@ class Parser(Kind):
         labels = (examples.labels, model.predict_labels(examples.X, heads)) if labelled else (None, None)
         scores = attachment_scores(examples.X.column(0), examples.y, heads, *labels)
         whole = sum(a == b for a, b in zip(examples.y, heads, strict=True))
-        facts = {"sentences": f"{examples.n}, {whole} of them with all heads right"}
+        counts = {"count": examples.n, "right": whole}
+        facts = {"sentences": Told(counts, f"{examples.n}, {whole} of them with all heads right")}
         columns = ["words", "number", "UAS %", *(["LAS %"] if labelled else [])]
         rows = [
-            [name, str(n), *(f"{100.0 * share:.2f}" for share in found if share is not None)]
+            [name, number(n), *(number(100.0 * share, ".2f") for share in found if share is not None)]
             for name, (n, *found) in scores.items()
         ]
-        return facts, Table(columns, rows, numbers=set(columns[1:]))
+        return facts, Table(columns, rows, numbers=set(columns[1:]), key="words")
 
     def inspect(self, model, top):
         """Words, tags and labels; the heaviest features."""
@@ -147,17 +160,23 @@ class Parser(Kind):
 
         features, w = model.features_, model.coef_
         facts = {
-            "words": f"{len(features.words):,}",
-            "tags": f"{len(features.tags):,}",
-            "weights": f"{w.size:,}, {np.count_nonzero(w):,} of them other than 0",
-            "left out": f"{count(len(model.left_out_), 'sentence')} with arcs that cross",
+            "words": number(len(features.words), ","),
+            "tags": number(len(features.tags), ","),
+            "weights": weights_fact(w),
+            "left out": Told(
+                len(model.left_out_), f"{count(len(model.left_out_), 'sentence')} with arcs that cross"
+            ),
         }
         if model.labels_ is not None:
-            facts["labels"] = ", ".join(map(str, model.labels_.classes))
-            facts["certificate of labels"] = str(model.labels_.certificate)
+            labels = [str(label) for label in model.labels_.classes]
+            facts["labels"] = Told(labels, ", ".join(labels))
+            facts["certificate of labels"] = certificate_fact(model.labels_.certificate)
         heaviest = np.argsort(-np.abs(w), kind="stable")[:top]
-        rows = [[features.name_of_column(int(j)), f"{w[j]:+.4f}"] for j in heaviest]
-        return facts, [Table(["feature", "weight"], rows, {"weight"}, "heaviest features")]
+        rows = [[features.name_of_column(int(j)), number(w[j], "+.4f")] for j in heaviest]
+        return facts, [Table(["feature", "weight"], rows, {"weight"}, "heaviest features", key="features")]
+
+    def weights(self, model):
+        return [Weights("feature", model.features_.names(), [None], model.coef_[:, None])]
 
     def compile(self):
         sentences, heads = [[("a", "A"), ("b", "B")], [("b", "B")]] * 3, [[2, 0], [0]] * 3
@@ -172,8 +191,16 @@ def _read(path, tags, single_root) -> Trees:
     return Trees(found.tokens, found.heads, found.labels)
 
 
+class _Tree(NamedTuple):
+    """A tree of a sentence: heads, labels of arcs or None, log-probability where several are asked for."""
+
+    heads: list
+    labels: list | None
+    log_probability: float | None
+
+
 def _trees(model, X, nbest):
-    """For each sentence a list of (heading or None, heads, labels or None)."""
+    """For each sentence a list of _Trees."""
     several = (
         [[(heads, None)] for heads in model.predict(X)] if nbest is None else model.predict_nbest(X, nbest)
     )
@@ -182,22 +209,51 @@ def _trees(model, X, nbest):
         labels = [None] * len(found)
         if model.labels_ is not None:
             labels = model.predict_labels([sentence] * len(found), [heads for heads, _ in found])
-        headings = [
-            None if score is None else f"# {rank} {score:.6f}" for rank, (_, score) in enumerate(found, 1)
-        ]
-        out.append([(h, heads, own) for h, (heads, _), own in zip(headings, found, labels, strict=True)])
+        out.append([_Tree(heads, own, score) for (heads, score), own in zip(found, labels, strict=True)])
     return out
 
 
-def _block(one, found, mu):
+def _block(one, found, mu, form):
     """The lines of a sentence for each of its trees."""
-    if not one.fields:
-        return one.lines
+    if form.json:
+        return [_json(found, mu, form)]
     out = []
-    for heading, heads, labels in found:
-        lines = one.with_tree(heads, labels)
-        for k, place in enumerate(one.places if mu is not None else ()):
-            lines[place] += f"\t{mu[k, heads[k]]:.6f}"
-        out += [*([heading] if heading else []), *lines]
-        out += [""] if heading and lines[-1].strip() else []
+    for rank, tree in enumerate(found, start=1):
+        several = tree.log_probability is not None
+        own = None if mu is None else [mu[k, head] for k, head in enumerate(tree.heads)]
+        lines = _bare(tree, own) if form.labels_only else _filled(one, tree, own)
+        out += [*([f"# {rank} {tree.log_probability:.6f}"] if several else []), *lines]
+        out += [""] if several and lines[-1].strip() else []
     return out
+
+
+def _filled(one, tree, shares):
+    """The lines of the file with the tree in their columns, and the probability of each head behind."""
+    lines = one.with_tree(tree.heads, tree.labels)
+    for place, p in zip(one.places, shares or (), strict=shares is not None):
+        lines[place] += f"\t{p:.6f}"
+    return lines
+
+
+def _bare(tree, shares):
+    """Of each word its head, label and probability of the head, where there are such; a blank line behind."""
+    columns = [map(str, tree.heads)]
+    columns += [map(str, tree.labels)] if tree.labels is not None else []
+    columns += [(f"{p:.6f}" for p in shares)] if shares is not None else []
+    return [*map("\t".join, zip(*columns, strict=True)), ""]
+
+
+def _json(found, mu, form):
+    """{"heads": [...], "labels": [...]}, with probabilities; or of several trees {"nbest": [...]}."""
+    trees = []
+    for tree in found:
+        one = {"heads": tree.heads}
+        if tree.labels is not None:
+            one["labels"] = [str(label) for label in tree.labels]
+        if tree.log_probability is not None:
+            one["log_probability"] = tree.log_probability
+        if mu is not None:
+            own = [mu[k, head] for k, head in enumerate(tree.heads)]
+            one["probabilities"] = mu.tolist() if form.probabilities else [float(p) for p in own]
+        trees.append(one)
+    return json_line(trees[0] if found[0].log_probability is None else {"nbest": trees})

@@ -5,11 +5,12 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import WORDS, Calls
+from fenchel.cli.kinds.base import WORDS, Calls, Weights
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
 from fenchel.cli.output import count
 from fenchel.cli.sentences import guess_format, iterate_lines, read
 from fenchel.errors import DataError
+from fenchel.report.tables import Told, number
 
 
 class WordTagger(Tagging):
@@ -55,7 +56,7 @@ class WordTagger(Tagging):
     def sizes(self, model, examples, data):
         return f"{examples.sizes()}, {count(data.rows.n_columns, 'attribute')}"
 
-    def why_no_probabilities(self, model):
+    def why_no_probabilities(self, model, form):
         return "a MaxEntTagger has no probability of each tag; --nbest gives those of whole sentences"
 
     def read_for(self, model, path):
@@ -67,9 +68,14 @@ class WordTagger(Tagging):
 
     def inspect(self, model, top):
         """Tags and sizes, and the heaviest attributes of each tag."""
-        frequent = f"{model.features_.n_frequent:,} of them frequent"
-        facts = tagger_facts(model, f"{model.features_.size:,}", model.coef_)
-        return facts | {"words": f"{len(model.features_.words):,}, {frequent}"}, [attribute_table(model, top)]
+        words, frequent = len(model.features_.words), model.features_.n_frequent
+        facts = tagger_facts(model, number(model.features_.size, ","), model.coef_)
+        counts = {"count": words, "frequent": frequent}
+        facts["words"] = Told(counts, f"{words:,}, {frequent:,} of them frequent")
+        return facts, [attribute_table(model, top)]
+
+    def weights(self, model):
+        return [Weights("feature", model.attribute_names_, model.classes_.tolist(), model.coef_.T)]
 
     def compile(self):
         fenchel.MaxEntTagger().fit(WORDS, WORDS).predict(WORDS)

@@ -3,12 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from fenchel.cli.kinds.base import Kind
-from fenchel.cli.kinds.classes import class_table, confusion_table
+from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
 from fenchel.cli.kinds.proven import proven_facts
-from fenchel.cli.output import Table, count, listed, say
+from fenchel.cli.output import count, json_line, listed, say
 from fenchel.cli.sentences import Corpus, are_spans
+from fenchel.report.tables import Table, Told, number
 
 BATCH = 1000  # sentences of a file that are labelled at a time
 
@@ -47,17 +49,22 @@ class Tagging(Kind):
 
     # ---- predict
 
-    def predict(self, model, path, given, probabilities):
+    def predict(self, model, path, given, form):
         """Of a column file its own lines with the label behind; of a CRFsuite file labels alone.
 
         Yields a sentence at a time where they come in one by one, from standard input.
         """
-        sentences = self.sentences(model, path)
+        sentences, first = self.sentences(model, path), True
         while some := list(islice(sentences, 1 if path == "-" else BATCH)):
-            X = [sentence for _, sentence in some if sentence is not None]
-            answers = iter(_answers(model, X, probabilities, given.get("nbest")))
-            blocks = [_block(lines, next(answers) if x is not None else ()) for lines, x in some]
-            yield "\n".join(line for block in blocks for line in block)
+            if form.labels_only or form.json:
+                some = [(None, sentence) for _, sentence in some if sentence is not None]
+            if first and form.probabilities and not form.json:
+                yield _header(some[0][0], model)
+            X, first = [sentence for _, sentence in some if sentence is not None], False
+            answers = iter(_answers(model, X, form, given.get("nbest")))
+            blocks = [_block(lines, next(answers) if x is not None else (), form) for lines, x in some]
+            if blocks:
+                yield "\n".join(line for block in blocks for line in block)
 
     # ---- evaluate
 
@@ -71,10 +78,11 @@ class Tagging(Kind):
         predicted = _tagged(model, corpus)
         truth, guessed = _flat(corpus.tags), _flat(predicted)
         whole = sum(a == b for a, b in zip(corpus.tags, predicted, strict=True))
+        counts = {"count": corpus.n, "right": whole}
         facts = {
-            "sentences": f"{corpus.n}, {whole} of them without an error",
-            "tokens": f"{truth.size}",
-            "accuracy": f"{np.mean(truth == guessed):.6g}",
+            "sentences": Told(counts, f"{corpus.n}, {whole} of them without an error"),
+            "tokens": number(truth.size),
+            "accuracy": number(float(np.mean(truth == guessed)), ".6g"),
         }
         if hasattr(model, "proven"):
             facts |= proven_facts(model, corpus.X)
@@ -100,46 +108,85 @@ def _flat(sentences):
     return np.array([label for labels in sentences for label in labels])
 
 
-def _answers(model, X, probabilities, nbest):
-    """For each sentence a list of (heading or None, cells of each token)."""
+class _Answer(NamedTuple):
+    """One labelling: labels, the cells of each token, and its log-probability where several are asked for."""
+
+    labels: list
+    cells: list
+    log_probability: float | None = None
+    shares: list | None = None
+
+
+def _answers(model, X, form, nbest):
+    """For each sentence a list of _Answers."""
     if not X:
         return []
-    shares = model.predict_marginals(X) if probabilities else [None] * len(X)
+    shares = model.predict_marginals(X) if form.shares else [None] * len(X)
     if nbest is None:
-        several = [[(None, labels)] for labels in model.predict(X)]
+        several = [[(labels, None)] for labels in model.predict(X)]
     else:
-        several = [
-            [(f"# {rank} {score:.6f}", labels) for rank, (labels, score) in enumerate(found, start=1)]
-            for found in model.predict_nbest(X, nbest)
-        ]
-    places = {label: k for k, label in enumerate(model.classes_.tolist())}
+        several = model.predict_nbest(X, nbest)
+    names = [str(label) for label in model.classes_]
     return [
-        [(heading, _cells(labels, mu, places)) for heading, labels in found]
+        [_answer(list(map(str, labels)), score, mu, names, form) for labels, score in found]
         for found, mu in zip(several, shares, strict=True)
     ]
 
 
-def _cells(labels, mu, places):
-    """What stands behind each token: its label and, if wanted, the probability of that."""
+def _answer(labels, score, mu, names, form):
+    """A labelling with the probabilities that are asked for: of each label itself, or of all."""
     if mu is None:
-        return [(str(label),) for label in labels]
-    return [(str(label), f"{mu[t, places[label]]:.6f}") for t, label in enumerate(labels)]
+        return _Answer(labels, [(label,) for label in labels], score)
+    if form.probabilities:
+        rows = mu.tolist()
+        told = [dict(zip(names, row, strict=True)) for row in rows]
+    else:
+        place = {label: k for k, label in enumerate(names)}
+        rows = [[mu[t, place[label]]] for t, label in enumerate(labels)]
+        told = [float(row[0]) for row in rows]
+    cells = [(label, *(f"{p:.6f}" for p in row)) for label, row in zip(labels, rows, strict=True)]
+    return _Answer(labels, cells, score, told)
 
 
-def _block(lines, answers):
+def _header(lines, model):
+    """What stands in a line of probabilities: the columns of the file by number, the label, all labels."""
+    own = lines[0].split("\t" if "\t" in lines[0] else None) if lines else []
+    columns = [f"column{k}" for k in range(1, len(own) + 1)]
+    between = "\t" if not lines or "\t" in lines[0] else " "
+    return between.join([*columns, "label", *map(str, model.classes_)])
+
+
+def _block(lines, answers, form):
     """The lines to print for a sentence: its own, blank ones included, with the cells behind."""
+    if form.json:
+        return [_json(answers)]
     if not answers:
         return lines
-    heading, cells = answers[0]
-    if lines is not None and heading is None:
-        behind = iter(cells)
+    if lines is not None and answers[0].log_probability is None:
+        behind = iter(answers[0].cells)
         return [_append(line, next(behind)) if line.strip() else line for line in lines]
-    out, tokens = [], [""] * len(cells) if lines is None else [line for line in lines if line.strip()]
-    for heading, cells in answers:
-        out += [heading] if heading else []
-        out += [_append(line, more) for line, more in zip(tokens, cells, strict=True)]
+    out, tokens = [], [""] * len(answers[0].cells)
+    if lines is not None:
+        tokens = [line for line in lines if line.strip()]
+    for rank, answer in enumerate(answers, start=1):
+        if answer.log_probability is not None:
+            out.append(f"# {rank} {answer.log_probability:.6f}")
+        out += [_append(line, more) for line, more in zip(tokens, answer.cells, strict=True)]
         out.append("")
     return out
+
+
+def _json(answers):
+    """{"labels": [...]}, with probabilities; or of several labellings {"nbest": [...]}."""
+    found = []
+    for answer in answers:
+        one = {"labels": answer.labels}
+        if answer.log_probability is not None:
+            one["log_probability"] = float(answer.log_probability)
+        if answer.shares is not None:
+            one["probabilities"] = answer.shares
+        found.append(one)
+    return json_line(found[0] if answers[0].log_probability is None else {"nbest": found})
 
 
 def _append(line, cells):
@@ -161,24 +208,23 @@ def _span_table(truth, predicted):
     scores = span_scores(truth, predicted)
     columns = ["span", "precision %", "recall %", "F1 %", "true", "predicted", "right"]
     rows = [
-        [name, *(f"{100 * share:.2f}" for share in (row.precision, row.recall, row.f1))]
-        + [str(number) for number in (row.n_true, row.n_predicted, row.n_right)]
+        [name, *(number(100.0 * share, ".2f") for share in (row.precision, row.recall, row.f1))]
+        + [number(count) for count in (row.n_true, row.n_predicted, row.n_right)]
         for name, row in (("all", scores), *scores.types.items())
     ]
-    return Table(columns, rows, numbers=set(columns[1:]))
+    return Table(columns, rows, numbers=set(columns[1:]), key="spans")
 
 
 # ---- inspect
 
 
-def tagger_facts(model, attributes: str, weights) -> dict[str, str]:
+def tagger_facts(model, attributes: Told, weights) -> dict:
     """Labels, attributes, and how many weights there are."""
-    import numpy as np
-
+    labels = [str(label) for label in model.classes_]
     return {
-        "labels": listed([str(label) for label in model.classes_], 30),
+        "labels": Told(labels, listed(labels, 30)),
         "attributes": attributes,
-        "weights": f"{weights.size:,}, {np.count_nonzero(weights):,} of them other than 0",
+        "weights": weights_fact(weights),
     }
 
 
@@ -189,5 +235,6 @@ def attribute_table(model, most: int) -> Table:
     names, rows = model.attribute_names_, []
     for label, weights in zip(model.classes_, model.coef_, strict=True):
         heaviest = np.argsort(-np.abs(weights), kind="stable")[:most]
-        rows += [[str(label), names[a], f"{weights[a]:+.4f}"] for a in heaviest if weights[a]]
-    return Table(["label", "attribute", "weight"], rows, {"weight"}, "heaviest attributes of each label")
+        rows += [[str(label), names[a], number(weights[a], "+.4f")] for a in heaviest if weights[a]]
+    title = "heaviest attributes of each label"
+    return Table(["label", "attribute", "weight"], rows, {"weight"}, title, key="attributes")

@@ -1,6 +1,6 @@
 """Transitions between the labels of a chain as a table that fits the terminal."""
 
-from fenchel.cli.output import Table
+from fenchel.report.tables import Table, number
 
 WIDTH = 100  # columns that a table of all transitions may have
 SHOWN = 20  # transitions, where the table would be wider
@@ -15,7 +15,7 @@ def transition_tables(model) -> list[Table]:
 
     def cell(a, b, digits):
         is_banned = (model.classes_[a], model.classes_[b]) in banned
-        return "ban" if is_banned else f"{table[a, b]:+.{digits}f}"
+        return "ban" if is_banned else number(table[a, b], f"+.{digits}f")
 
     named, numbered = ["from \\ to", *labels], ["from \\ to", *map(str, range(1, len(labels) + 1))]
     rows = [f"{number} {label}" for number, label in zip(numbered[1:], labels, strict=True)]
@@ -25,7 +25,7 @@ def transition_tables(model) -> list[Table]:
                 [start, *(cell(a, b, digits) for b in range(len(labels)))] for a, start in enumerate(starts)
             ]
             title = "transitions, from the label of the row to that of the column"
-            return [Table(heads, cells, set(heads[1:]), title, heat=True)]
+            return [Table(heads, cells, set(heads[1:]), title, heat=True, key="transitions")]
     return [_heaviest(table, labels, cell)]
 
 
@@ -40,4 +40,4 @@ def _heaviest(table, labels, cell):
     heaviest = sorted(pairs, key=lambda pair: -abs(table[pair]))[:SHOWN]
     rows = [[labels[a], labels[b], cell(a, b, 2)] for a, b in heaviest]
     title = f"heaviest transitions ({len(rows)} of {table.size:,})"
-    return Table(["from", "to", "weight"], rows, {"weight"}, title)
+    return Table(["from", "to", "weight"], rows, {"weight"}, title, key="transitions")
