@@ -10,7 +10,7 @@ import pytest
 from fenchel.errors import DataError
 from fenchel.io.trace import read_trace, write_trace
 from fenchel.report.plots import plot_race
-from fenchel.trace import Row, Trace
+from fenchel.trace import Row, Trace, distances_to_optimum
 
 ROWS = [
     Row(1.0, 10, 1, 0.1, 0.7, -inf, inf, 0.5, nan),
@@ -141,3 +141,11 @@ def test_the_plot_is_a_png_and_leaves_pyplot_alone(tmp_path, trace):
     plot_race([trace, empty], tmp_path / "race.png", tol=1e-3)
     assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
     assert ("matplotlib.pyplot" in sys.modules) == loaded
+
+
+def test_rivals_are_measured_from_the_best_bound_of_all():
+    first = Trace("a", "p", [Row(0, 0, 0, 0.0, 4.0, 1.0, 3.0), Row(1, 0, 0, 1.0, 2.5, 1.5, 1.0)])
+    second = Trace("b", "p", [Row(0, 0, 0, 0.0, 2.2, 2.0, 0.2), Row(1, 0, 0, 1.0, 3.0, 1.0, 0.2)])
+    assert distances_to_optimum([first, second]) == [[1.0, 0.25], pytest.approx([0.1, 0.1])]
+    bare = Trace("c", "p", [Row(0, 0, 0, 0.0, 4.0, nan, nan), Row(1, 0, 0, 1.0, 2.0, nan, nan)])
+    assert distances_to_optimum([bare]) == [[1.0, 0.0]]

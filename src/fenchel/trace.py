@@ -1,11 +1,12 @@
 """What is remembered of a run: rows, certificate, status, and the clock that stops while measuring."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from enum import Enum
 from html import escape
+from itertools import accumulate
 from math import inf, isfinite, isnan, nan, sqrt
 
 GAP, GRADIENT = "relative gap", "relative gradient norm"
@@ -244,6 +245,21 @@ class Trace:
 
     def __getitem__(self, k) -> Row:
         return self.rows[k]
+
+
+def distances_to_optimum(traces: Sequence[Trace]) -> list[list[float]]:
+    """Of runs on one problem: how far each one's best objective so far is above the optimum, relative to it.
+
+    The optimum is taken to be the best bound that any of them has proven, so that no true distance is larger;
+    where there is none, the smallest objective of all.
+    """
+    duals = [dual for trace in traces for dual in trace.column("dual") if isfinite(dual)]
+    primals = [primal for trace in traces for primal in trace.column("primal") if isfinite(primal)]
+    optimum = max(duals) if duals else min(primals, default=nan)
+    if not optimum > 0.0:
+        return [[nan] * len(trace) for trace in traces]
+    best = (accumulate(trace.column("primal"), min) for trace in traces)
+    return [[(primal - optimum) / optimum for primal in primals] for primals in best]
 
 
 def _relative(gap, best):

@@ -268,7 +268,7 @@ def _write_traces(traces, constant, fits, settings):
         save_trace(path, result.trace, result.certificate, settings | {constant: fit.constant})
         about = result.trace.problem.partition(", λ")[0]  # λ is another in each
         named.append(dataclasses.replace(result.trace, solver=f"{constant} = {value}", problem=about))
-    draw(folder / PICTURE, named, settings["tol"])
+    draw(folder / PICTURE, named, settings["tol"], one_problem=False)
 
 
 def _save(model, output, quiet):

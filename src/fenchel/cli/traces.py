@@ -39,13 +39,13 @@ def trace_folder(name, picture: str) -> Path | None:
     return folder
 
 
-def draw(path, traces, tol) -> None:
+def draw(path, traces, tol, one_problem: bool = True) -> None:
     """The picture of all runs, if matplotlib is there."""
     from fenchel.report.plots import plot_race
 
     try:
         with writing(path):
-            plot_race(traces, path, tol)
+            plot_race(traces, path, tol, one_problem)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

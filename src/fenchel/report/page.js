@@ -14,11 +14,11 @@ function make(name, attributes, parent, text) {
 }
 
 function curves(kind, x) {
-  const columns = { distance: [["distance", ""]], bounds: [["primal", ""], ["dual", "5 4"]], validation: [["validation", ""]] };
+  const columns = { optimum: [["optimum", ""]], distance: [["distance", ""]], bounds: [["primal", ""], ["dual", "5 4"]], validation: [["validation", ""]] };
   return traces.flatMap((trace, k) => columns[kind].map(([column, dash]) => ({
     name: trace.name, column, dash, colour: COLOURS[k % COLOURS.length],
     points: trace[x].map((value, row) => [value, trace[column][row]])
-      .filter(([a, b]) => a !== null && b !== null && (kind !== "distance" || b > 0)),
+      .filter(([a, b]) => a !== null && b !== null && (!["distance", "optimum"].includes(kind) || b > 0)),
   })));
 }
 

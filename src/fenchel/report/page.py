@@ -14,7 +14,7 @@ from importlib.resources import files
 from math import isfinite
 
 from fenchel.report.tables import Table
-from fenchel.trace import Trace
+from fenchel.trace import Trace, distances_to_optimum
 
 SEARCHED = 12  # rows from which on a table has a field to search in it
 SHOWN = 300  # rows of a trace that its table shows; the chart has all
@@ -33,7 +33,7 @@ def page(title: str, lead: Sequence[str], traces: Sequence[Trace], sections: Seq
         title=_text(title),
         style=_own_file("page.css"),
         body="\n".join(body),
-        data=_script([_series(trace) for trace in traces]),
+        data=_script(_all_series(traces)),
         script=_own_file("page.js"),
     )
 
@@ -71,6 +71,7 @@ def _runs(traces):
     measures = " / ".join(dict.fromkeys(trace.measure for trace in traces))
     parts = [
         "<section><h2>How the gap closed</h2>",
+        *_race_figure(traces),
         f'<figure data-chart="distance" data-log="y"><figcaption>{_text(measures)}: how far the objective '
         "may still be above the best possible one. Drag to zoom, double-click to see all again."
         "</figcaption></figure>",
@@ -88,6 +89,21 @@ def _runs(traces):
     return "\n".join([*parts, "</section>"])
 
 
+def _are_rivals(traces):
+    """Whether several runs are on one problem, so that they have one optimum."""
+    return len(traces) > 1 and len({trace.problem for trace in traces}) == 1
+
+
+def _race_figure(traces):
+    """Of rivals the figure of the papers: how far each objective is above the optimum."""
+    if not _are_rivals(traces):
+        return []
+    return [
+        '<figure data-chart="optimum" data-log="y"><figcaption>Relative distance to the optimum, which is '
+        "taken to be the best bound that any of the runs has proven.</figcaption></figure>"
+    ]
+
+
 def trace_table(trace: Trace) -> Table:
     """The rows of a trace: passes, seconds, objective, bound, distance."""
     columns = ["passes", "seconds", "objective", "bound", trace.measure]
@@ -96,6 +112,15 @@ def trace_table(trace: Trace) -> Table:
         for row, far in zip(trace, trace.distances(), strict=True)
     ]
     return Table(columns, rows[-SHOWN:], set(columns))
+
+
+def _all_series(traces):
+    """What page.js draws, of rivals with their distance to the optimum."""
+    series = [_series(trace) for trace in traces]
+    if _are_rivals(traces):
+        for one, far in zip(series, distances_to_optimum(traces), strict=True):
+            one["optimum"] = [x if isfinite(x) else None for x in far]
+    return series
 
 
 def _series(trace):

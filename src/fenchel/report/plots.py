@@ -1,34 +1,43 @@
 """Plots of traces as PNG, by matplotlib: the extra `report`."""
 
 from collections.abc import Iterable
-from math import floor, log10
+from math import floor, isfinite, log10
 
 from fenchel.io.files import open_output
-from fenchel.trace import Trace
+from fenchel.trace import Trace, distances_to_optimum
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
 MARKED = 60  # points; more would merge into a thick line
 STYLES = ("-", "--", ":")  # with the colours: more lines than there are solvers
 
 
-def plot_race(traces: Iterable[Trace], path, tol: float | None = None) -> None:
+OPTIMUM = "relative distance to the optimum"
+
+
+def plot_race(traces: Iterable[Trace], path, tol: float | None = None, one_problem: bool = True) -> None:
     """Draw the distance from the optimum against passes and against seconds, a line per trace, to a PNG.
 
-    `tol` adds the line that all of them aim at.
+    Above, where all are runs on one problem, how far each objective is above the optimum (the best bound that
+    any of them has proven); below the relative gap, which each has proven by itself. `tol` adds the line that
+    all of them aim at.
     """
     # Figure and canvas by hand: pyplot would choose a backend and keep figures for the whole process.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     traces = list(traces)
-    figure = Figure(figsize=(11, 5), layout="constrained")
+    measures = " / ".join(dict.fromkeys(trace.measure for trace in traces))
+    drawn = [(measures, [trace.distances() for trace in traces])]
+    if one_problem:
+        drawn.insert(0, (OPTIMUM, distances_to_optimum(traces)))
+    figure = Figure(figsize=(11, 1 + 4 * len(drawn)), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
-    for axes, column in ((left, "passes"), (right, "seconds")):
-        _draw(axes, traces, column, tol)
-    right.set_ylabel("")
-    left.set_ylabel(" / ".join(dict.fromkeys(trace.measure for trace in traces)))
-    figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    rows = figure.subplots(len(drawn), 2, sharey="row", squeeze=False)
+    for (name, distances), pair in zip(drawn, rows, strict=True):
+        for axes, column in zip(pair, ("passes", "seconds"), strict=True):
+            _draw(axes, traces, distances, column, tol)
+        pair[0].set_ylabel(name)
+    figure.legend(*rows[0][0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.suptitle(_title(traces), fontsize=11)
     with open_output(path) as stream:
         figure.savefig(stream, dpi=120, format="png")
@@ -38,11 +47,13 @@ def _title(traces):
     return next(iter(dict.fromkeys(trace.problem for trace in traces)), "")
 
 
-def _draw(axes, traces, column, tol):
-    for k, trace in enumerate(traces):
-        trace.plot(
-            axes,
-            column,
+def _draw(axes, traces, distances, column, tol):
+    for k, (trace, far) in enumerate(zip(traces, distances, strict=True)):
+        points = zip(trace.column(column), far, strict=True)
+        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
+        axes.plot(
+            *zip(*shown, strict=True) if shown else ((), ()),
+            label=trace.solver,
             color=COLOURS[k % len(COLOURS)],
             linestyle=STYLES[k // len(COLOURS) % len(STYLES)],
             marker="o" if len(trace) <= MARKED else None,
@@ -51,6 +62,8 @@ def _draw(axes, traces, column, tol):
         )
     if tol:
         axes.axhline(tol, color="#999999", linewidth=0.9, zorder=0, label="tol")
+    axes.set_yscale("log")
+    axes.set_xlabel(column)
     axes.set_xscale("symlog", linthresh=_threshold(traces, column))  # logarithmic, but with a 0
     axes.set_xlim(left=0.0)
     axes.set_title(f"against {column}", fontsize=10)
