@@ -111,8 +111,8 @@ def test_a_browser_draws_the_curves_and_searches(text, tmp_path):
     command = [BROWSER, *quiet.split(), *offline.split(), profile, "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "CONSOLE" not in done.stderr
-    # two traces: distance, objective and bound, validation; each against passes and against seconds
-    assert "<title>1 left, 16 curves</title>" in done.stdout
+    # two traces: to the optimum, gap, objective and bound, validation; each against passes and seconds
+    assert "<title>1 left, 20 curves</title>" in done.stdout
 
 
 def test_the_demo_trains_shows_and_leaves_its_files(tmp_path, monkeypatch):

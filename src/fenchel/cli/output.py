@@ -103,11 +103,12 @@ def _unfolded(table):
     rows = [table.columns, *([str(cell) for cell in row] for row in table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if heading in table.numbers else str.ljust for heading in table.columns]
+    yield ""
     for number, row in enumerate(rows):
         cells = (pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True))
-        yield f" {'   '.join(cells)}".rstrip()
+        yield f" {'  '.join(cells)}".rstrip()
         if number == 0:
-            yield f" {'─' * (sum(widths) + 3 * (len(widths) - 1) + 2)}"
+            yield f" {'─' * (sum(widths) + 2 * (len(widths) - 1))}"
 
 
 def in_pieces(lines, size: int = 10_000):
