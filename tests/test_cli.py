@@ -73,7 +73,7 @@ def test_solvers_lists_them_all_with_what_they_can_do():
 def test_solvers_tells_of_one_which_options_it_has():
     result = run("solvers", "sm-g1")
     assert result.exit_code == 0, result.stderr
-    assert "SM(variant='g1')" in result.stdout
+    assert "SM(variant='g1', damped=True)" in result.stdout
     assert "flat joint    -" in result.stdout
     assert "did you mean 'sdca'" in run("solvers", "sdac").stderr
 

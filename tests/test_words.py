@@ -121,6 +121,7 @@ WRONG = [
     *((name, 2, SWITCH) for name in ("all_possible_states", "all_possible_transitions")),
     *((name, value, WHOLE) for name in ("min_count", "beam", "rare") for value in (0, 1.5, "2", None)),
     ("num_memories", 0, WHOLE),
+    *(("columns", value, "a whole number, at least 0") for value in (-1, 1.5, "2")),
     *((name, value, FINITE) for name in ("c1", "c2") for value in (-1, inf, "x")),
     *(("l1_ratio", value, "a number between 0 and 1") for value in (-0.1, 1.1, nan, None)),
     ("min_freq", "a", "a number"),

@@ -112,7 +112,9 @@ class Linear(Kind):
         )
 
     def settings_of(self, model):
-        own = {"C": float(model.C_[0]) if hasattr(model, "C_") else model.C}
+        import numpy as np
+
+        own = {"C": float(np.ravel(model.C_)[0]) if hasattr(model, "C_") else model.C}
         own |= {"intercept_scaling": model.intercept_scaling, "loss": model.loss}
         own["class_weight"] = options.class_weight_words(model.class_weight, label_text)
         own |= {"no_intercept": not model.fit_intercept, "l1_ratio": getattr(model, "l1_ratio", None) or 0.0}
