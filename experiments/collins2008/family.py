@@ -13,7 +13,7 @@ from fenchel import path, solvers
 CONSTANTS = (1000.0, 100.0, 10.0, 1.0)
 
 
-SECONDS, PASSES = 75.0, 200.0
+SECONDS, PASSES = 60.0, 200.0
 
 
 RATES = (1.0, 0.1, 0.01, 0.001, 0.0001)

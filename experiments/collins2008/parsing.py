@@ -51,9 +51,9 @@ def trees(loss: str):
 
 
 EG = solvers.EG(first=0.0, cap=inf, eta="search")
-SPANISH = Family("spanish", trees("log"), seconds=40.0, passes=100.0, first=EG)
+SPANISH = Family("spanish", trees("log"), seconds=30.0, passes=100.0, first=EG)
 MARGIN = Family(
-    "spanish-margin", trees("hinge"), seconds=40.0, passes=100.0, first=solvers.EG(first=0.0, eta="search")
+    "spanish-margin", trees("hinge"), seconds=30.0, passes=100.0, first=solvers.EG(first=0.0, eta="search")
 )
 
 

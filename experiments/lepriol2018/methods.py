@@ -8,7 +8,7 @@ from experiments.lab import Lab, Run, Task, optimum
 from experiments.lepriol2018.chains import SETS, SPARSE, each
 from fenchel import solvers
 
-SECONDS = {"ocr": 30.0, "conll": 60.0, "ner": 45.0, "pos": 60.0}
+SECONDS = {"ocr": 20.0, "conll": 45.0, "ner": 30.0, "pos": 45.0}
 
 
 PASSES = 60.0
