@@ -135,6 +135,7 @@ def time_panels(results: dict[str, dict[str, Run]], scale=lambda name: 1.0, by_r
         }
         end = common_end(runs)
         word = "F1, %" if "chunk" in name else "testing accuracy, %"
+        top = max((a for _, values in scores.values() for a in values if a == a), default=100.0)
         columns.append(
             [
                 Panel(
@@ -146,7 +147,9 @@ def time_panels(results: dict[str, dict[str, Run]], scale=lambda name: 1.0, by_r
                     x_limits=(0, end),
                 ),
                 Panel(name, "training time, s", "‖∇P(w)‖", norms, log_y=True, x_limits=(0, end)),
-                Panel(name, "training time, s", word, scores, x_limits=(0, end)),
+                Panel(
+                    name, "training time, s", word, scores, x_limits=(0, end), y_limits=(top - 6.0, top + 0.5)
+                ),
             ]
         )
     if by_row:
