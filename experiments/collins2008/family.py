@@ -120,6 +120,12 @@ def compare(results, first, second, levels=LEVELS, along="passes", at_least=1.0)
     )
 
 
+def faster_in_time(results) -> Verdict:
+    """EG reaches every level before SGD and L-BFGS do, by the clock."""
+    verdicts = [compare(results, "EG", other, along="seconds") for other in ("SGD", "LBFGS")]
+    return Verdict(all(v.holds for v in verdicts), ". ".join(v.margin for v in verdicts))
+
+
 def objective_panels(results, labels, along="passes", word="effective iterations") -> list[Panel]:
     """The primal objective of each C, from a little below the optimum to where the curves are told apart."""
     panels = []

@@ -10,6 +10,7 @@ from experiments.collins2008.family import (
     CONSTANTS,
     Family,
     compare,
+    faster_in_time,
     fit_path,
     objective,
     objective_panels,
@@ -180,11 +181,6 @@ def draw_timing(results, path) -> None:
     curves = {k: (runs[k].column("seconds"), accuracies(runs[k])) for k in labels}
     panels = objective_panels(results, labels, "seconds", "seconds")
     draw([*panels, Panel("C = 10", "seconds", "accuracy, %", curves)], path)
-
-
-def faster_in_time(results) -> Verdict:
-    verdicts = [compare(results, "EG", other, along="seconds") for other in ("SGD", "LBFGS")]
-    return Verdict(all(v.holds for v in verdicts), ". ".join(v.margin for v in verdicts))
 
 
 FIG15 = Item(

@@ -9,6 +9,7 @@ from experiments.collins2008.family import (
     error_at,
     error_panel,
     errors,
+    faster_in_time,
     last_error,
     objective_panels,
 )
@@ -237,11 +238,6 @@ def cost_of_a_pass(results) -> Verdict:
         each["EG"] <= 1.5 * max(each["SGD"], each["LBFGS"]),
         f"a pass takes {text} (the paper: EG 10 % more than the others)",
     )
-
-
-def faster_in_time(results) -> Verdict:
-    verdicts = [compare(results, "EG", other, along="seconds") for other in ("SGD", "LBFGS")]
-    return Verdict(all(v.holds for v in verdicts), ". ".join(v.margin for v in verdicts))
 
 
 FIG14 = Item(
