@@ -1,23 +1,30 @@
 """load: any saved estimator, by the class name in its file."""
 
+from importlib import import_module
+
 import numpy as np
 
-from fenchel.compat.crf import CRF
-from fenchel.estimators.chain import ChainCRF
-from fenchel.estimators.crossvalidated import LogisticRegressionCV
-from fenchel.estimators.flat import LinearSVC, LogisticRegression
-from fenchel.estimators.graph import GraphCRF
-from fenchel.estimators.maxent import MaxEnt
-from fenchel.estimators.parser import DependencyParser
-from fenchel.estimators.tagger import MaxEntTagger
 from fenchel.io.lcrf import is_lcrf
 from fenchel.io.liblinear import LOGISTIC, is_liblinear, read_liblinear
 from fenchel.io.models import ModelError, read_model
 from fenchel.trace import Certificate
 
-CLASSES = (LogisticRegression, LogisticRegressionCV, LinearSVC, MaxEnt, MaxEntTagger, ChainCRF, GraphCRF)
-CLASSES += (CRF, DependencyParser)
-SAVED = {cls.__name__: cls for cls in CLASSES}
+# class: the module that defines it, imported when a model of it is met
+SAVED = {
+    "LogisticRegression": "fenchel.estimators.flat",
+    "LogisticRegressionCV": "fenchel.estimators.crossvalidated",
+    "LinearSVC": "fenchel.estimators.flat",
+    "MaxEnt": "fenchel.estimators.maxent",
+    "MaxEntTagger": "fenchel.estimators.tagger",
+    "ChainCRF": "fenchel.estimators.chain",
+    "GraphCRF": "fenchel.estimators.graph",
+    "DependencyParser": "fenchel.estimators.parser",
+    "CRF": "fenchel.compat.crf",
+}
+
+
+def _class(name):
+    return getattr(import_module(SAVED[name]), name)
 
 
 def load(path):
@@ -27,14 +34,14 @@ def load(path):
     or, where its probabilities would be others (one against the rest) or there are none, a LinearSVC.
     """
     if is_lcrf(path):
-        return CRF.from_crfsuite(path)
+        return _class("CRF").from_crfsuite(path)
     if is_liblinear(path):
         return _from_liblinear(path)
     kind, settings, facts, arrays = read_model(path)
     if kind not in SAVED:
         raise ModelError(path, f"holds a model of class {kind[:40]!r}, which this fenchel does not know")
     try:
-        return SAVED[kind].from_file(settings, facts, arrays)
+        return _class(kind).from_file(settings, facts, arrays)
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         raise ModelError(path, f"the model file is damaged ({error!r})") from None
 
@@ -42,7 +49,8 @@ def load(path):
 def _from_liblinear(path):
     """The model predicts, but nothing is proven of it."""
     labels, weights, intercepts, solver = read_liblinear(path)
-    model = LogisticRegression() if solver in LOGISTIC and labels.size == 2 else LinearSVC()
+    logistic = solver in LOGISTIC and labels.size == 2
+    model = _class("LogisticRegression" if logistic else "LinearSVC")()
     model.classes_, model.n_features_in_ = labels, weights.shape[1]
     model.coef_, model.intercept_ = np.ascontiguousarray(weights), intercepts
     model.certificate_, model.n_iter_ = Certificate.unknown(), np.array([0])
