@@ -20,6 +20,7 @@ LEVELS = [
         "_dispatch",
         "_math",
         "_lanes",
+        "_packed",
         "_sparse",
         "_sampling",
         "_memory",

@@ -179,6 +179,29 @@ def test_callbacks_see_the_trace_grow():
     assert others == result.trace.rows
 
 
+class Listener:
+    """A callback that hears of steps too."""
+
+    def __init__(self):
+        self.heard = []
+
+    def __call__(self, trace):
+        self.heard.append(("check", trace[-1].passes))
+
+    def stepped(self, passes, estimate):
+        self.heard.append(("step", passes, estimate))
+
+
+def test_callbacks_hear_of_the_first_pass_and_of_what_the_solver_thinks():
+    listener = Listener()
+    result = solve(CASE.problem(), "cd-dual", tol=1e-6, callbacks=[listener])
+    first = listener.heard[0]
+    assert first[0] == "step", "a dual solver is not checked at its start"
+    assert 0.0 < first[1] <= result.trace[-1].passes
+    assert any(kind == "step" and rest[-1] > 0.0 for kind, *rest in listener.heard), "an estimate of the gap"
+    assert listener.heard[-1] == ("check", result.trace[-1].passes)
+
+
 def test_validation_scores_are_noted_in_each_row():
     seen = []
 

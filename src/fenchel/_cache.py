@@ -131,7 +131,7 @@ class External:
         return self.kernel.address
 
 
-def external(signature: str):
+def external(signature):
     """Decorate a kernel for many callers: what Numba compiles into each of them anew takes seconds each time.
 
     Jitted code calls its `callee` with `array.ctypes`; somebody must have asked for its `address` before.

@@ -11,8 +11,9 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
+
+from fenchel._packed import item_pointer
 
 DOUBLE, LONG = ir.DoubleType(), ir.IntType(64)
 FLAGS = ("contract", "arcp", "nsz")  # fuse, never reorder: the reductions of exp_lanes must stay as written
@@ -42,8 +43,7 @@ def _spread(builder, number, width):
 
 def _pointer(context, builder, array_type, array, index, width):
     """Address of array[index:index + width], for any alignment."""
-    view = context.make_array(array_type)(context, builder, array)
-    at = cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
+    at = item_pointer(context, builder, array_type, array, index)
     return builder.bitcast(at, ir.VectorType(DOUBLE, width).as_pointer())
 
 
@@ -146,8 +146,7 @@ def kept(typing_context, bits, index, lanes):
     """The lanes, eight of them, whose bit of bits[index], a byte, is set; 0 in the others."""
 
     def emit(context, builder, signature, args):
-        view = context.make_array(bits)(context, builder, args[0])
-        at = cgutils.get_item_pointer(context, builder, bits, view, [args[1]], wraparound=False)
+        at = item_pointer(context, builder, bits, args[0], args[1])
         mask = builder.bitcast(builder.load(at), ir.VectorType(ir.IntType(1), lanes.width))
         return builder.select(mask, args[2], ir.Constant(args[2].type, [0.0] * lanes.width))
 

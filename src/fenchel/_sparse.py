@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from fenchel._cache import helper, njit
 from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER, soft
+from fenchel._packed import item_pointer
 
 DENSE = 0.4  # share of non-zeros from which on a dense matrix stays one
 SMALL = 2_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
@@ -309,10 +310,7 @@ def prefetch(typing_context, array, index):
     """Ask the processor for the cache line where array[index] begins; changes nothing else."""
 
     def emit(context, builder, signature, args):
-        kind = signature.args[0]
-        view = context.make_array(kind)(context, builder, args[0])
-        where = [args[1]] + [context.get_constant(types.intp, 0)] * (kind.ndim - 1)
-        pointer = cgutils.get_item_pointer(context, builder, kind, view, where, wraparound=False)
+        pointer = item_pointer(context, builder, array, args[0], args[1])
         number = ir.IntType(32)
         address = builder.bitcast(pointer, ir.IntType(8).as_pointer())
         declared = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])

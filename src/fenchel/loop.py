@@ -89,8 +89,9 @@ def solve(
     start: warm start. seed: added to the solver's own.
     check_every: certify every so many passes; by default after each step where that costs nothing, else when
     the solver's own estimate says it is time, and at growing distances.
-    callbacks: called with the trace after each check. validate(w, b): a score noted in each row.
-    gradients: note ‖∇P(w)‖ in every row also where the solver does not know it: a pass more for each check.
+    callbacks: called with the trace after each check, and their `stepped`, where there is one, after each
+    step with passes and the relative gap that the solver thinks it has, or nan. validate(w, b): a score noted
+    in each row. gradients: note ‖∇P(w)‖ in every row also where the solver does not know it, for a pass more.
     keeper: keeps what is needed to go on after a crash, such as `fenchel.Checkpoint`.
 
     Ctrl-C ends the run and returns the best model so far with its true certificate. No model that is returned
@@ -211,6 +212,8 @@ class _Run:
             self.solver.step(self.problem, state)
         self.steps += 1
         self.longest["step"] = max(self.longest["step"], self.meter.seconds - before)
+        for callback in filter(lambda each: hasattr(each, "stepped"), self.callbacks):
+            callback.stepped(state.passes, state.relative_gap_estimate * self.calibration)
 
     def _wants_another(self, status, state) -> bool:
         """Whether the next solver is to take over: never at a limit, nor where the run has converged."""

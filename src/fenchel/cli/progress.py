@@ -32,25 +32,38 @@ def gap_bar(tol: float, quiet: bool):
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"), Left())
     console = Console(file=sys.stderr)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task, name = progress.add_task("starting", total=1.0, number="", end=inf), "training"
+        bar = _Bar(progress, tol)
+        with heard_by(bar.compiling):
+            yield [bar]
 
-        def tell(compiling, seconds, kernels):
-            words = f"compiling kernels, once on this machine: {kernels}" if compiling else name
-            progress.update(task, description=words)
 
-        def move(trace):
-            nonlocal name
-            name = trace.solver
-            progress.update(
-                task,
-                description=name,
-                completed=fraction_done(trace.distances(), tol),
-                number=_number(trace, tol),
-                end=time.monotonic() + seconds_left(trace, tol),
-            )
+class _Bar:
+    """A callback of `solve`: after each check what is proven, after each step what the solver thinks."""
 
-        with heard_by(tell):
-            yield [move]
+    def __init__(self, progress, tol):
+        self.progress, self.tol, self.name, self.known = progress, tol, "training", ""
+        self.task = progress.add_task("starting", total=1.0, number="", end=inf)
+
+    def compiling(self, compiling, seconds, kernels):
+        words = f"compiling kernels, once on this machine: {kernels}" if compiling else self.name
+        self.progress.update(self.task, description=words)
+
+    def __call__(self, trace):
+        self.name, self.known = trace.solver, f"{trace.measure} {trace.distances()[-1]:.2g}"
+        self._show(
+            self.known,
+            trace[-1].passes,
+            completed=fraction_done(trace.distances(), self.tol),
+            end=time.monotonic() + seconds_left(trace, self.tol),
+        )
+
+    def stepped(self, passes, estimate):
+        self._show(f"gap about {estimate:.2g}" if isfinite(estimate) else self.known, passes)
+
+    def _show(self, distance, passes, **more):
+        words = f"{distance} → {self.tol:g}, " if distance else ""
+        number = f"{words}{passes:.4g} passes"
+        self.progress.update(self.task, description=self.name, number=number, **more)
 
 
 @contextmanager

@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._packed import packed
 from fenchel.structures import lattice
 from fenchel.structures.layouts.tables import LatticeTables, scores, tokens
 
 
+@packed
 class Unlabelled(NamedTuple):
     """Sequences to be labelled with a chain's weights."""
 

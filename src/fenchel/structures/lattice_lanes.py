@@ -11,9 +11,11 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fenchel._cache import helper, njit
+from fenchel._cache import external, helper, njit
 from fenchel._lanes import exp_lanes, least, load, smaller, spread, store, total, zeros
+from fenchel._packed import bare, packed, type_of
 from fenchel.structures import lattice
 
 LANES = np.uint64(8)
@@ -21,6 +23,7 @@ ONE = np.uint64(1)
 KERNEL = {"cache": True, "nogil": True, "fastmath": {"contract", "arcp", "nsz"}}
 
 
+@packed
 class Labels(NamedTuple):
     """K labels in rows of `width` numbers, and which may follow which."""
 
@@ -39,6 +42,7 @@ class Labels(NamedTuple):
         return cls(np.uint64(K), np.uint64(width), mask, allowed.ravel())
 
 
+@packed
 class Room(NamedTuple):
     """Scratch for sequences of at most T tokens; (T, width) but table and turned (K, width), sums (T,)."""
 
@@ -71,6 +75,29 @@ def marginals(T, labels, x, edges, room, mu, pairs):
         if _sound(T, width, room.sums, mu):
             return level + top * (float(T) - 1.0)
     return np.nan
+
+
+NUMBERS = types.CPointer(types.float64)
+OF_LABELS, OF_ROOM = type_of(Labels.of(1)), type_of(Room.of(1, 1, int(LANES)))
+
+
+@external(types.float64(types.uint64, OF_LABELS, NUMBERS, NUMBERS, OF_ROOM, NUMBERS, NUMBERS))
+def _marginals(T, labels, x, edges, room, mu, pairs):
+    return marginals(T, labels, bare(x), bare(edges), room, bare(mu), bare(pairs))
+
+
+_at_its_address = _marginals.callee
+
+
+def make_ready() -> None:
+    """What must be done before a kernel that calls `marginals_apart` is compiled or loaded."""
+    _marginals.address  # noqa: B018 (asked for)
+
+
+@helper(**KERNEL)
+def marginals_apart(T, labels, x, edges, room, mu, pairs):
+    """`marginals` of packed arrays, compiled once for all kernels."""
+    return _at_its_address(T, labels, x.data, edges.data, room, mu.data, pairs.data)
 
 
 @helper(**KERNEL)

@@ -21,12 +21,13 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._lanes import load, spread, store, zeros
+from fenchel._packed import tail
 from fenchel._sparse import prefetch
 from fenchel.solvers.eg import weights
 from fenchel.solvers.eg.proximal import Centre, best_bound, proximal_penalty
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.solvers.eg.weights import Dual, Scratch
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, make_ready, marginals_apart
 
 FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
 PAIRS = 2**30  # bytes up to which μ of edges is kept: beyond, each visit computes it again from θ
@@ -42,6 +43,7 @@ class Arrangement:
     """A chain problem's examples and dual variables in the layout of these kernels."""
 
     def __init__(self, problem):
+        make_ready()
         self.kappa = proximal_penalty(problem)
         self.lam = problem.lam + self.kappa
         self.sentences, self.origin = arrange(problem, self.lam)
@@ -83,15 +85,15 @@ class Arrangement:
             self.dual.v[:], self.dual.edge_v[:] = 0.0, 0.0
         else:
             self.centre.restore(self.dual)
-        weights.weigh(self.sentences, self.dual, fresh, *self.room, entropies)
+        weights.weigh(self.sentences, self.dual, *self.room, fresh, entropies)
 
     def visit(self, order, most_trials, rates, entropies, gaps) -> tuple[int, int]:
         """One step for each sentence of the order; rates, entropies, gaps (n,) written.
 
         Returns trials, and how many of them scores too far apart for these kernels ended.
         """
-        fixed = self.sentences, order.astype(np.uint64), most_trials
-        return _visit_all(*fixed, self.dual, *self.room, rates, entropies, gaps)
+        fixed = self.sentences, self.dual, *self.room, order.astype(np.uint64), most_trials
+        return _visit_all(*fixed, rates, entropies, gaps)
 
     def penalty(self) -> float:
         """λ/2 ‖w‖²: what the dual has beside the entropies, as near as the centre is."""
@@ -120,7 +122,7 @@ class Arrangement:
         mass, fixed = problem.examples.mass, (self.sentences, self.dual)
 
         def part(start, stop):
-            return _certify(*fixed, np.uint64(start), np.uint64(stop), mass, entropies, *self._new_room())
+            return _certify(*fixed, *self._new_room(), np.uint64(start), np.uint64(stop), mass, entropies)
 
         parts = problem.design.for_each_part(problem.n, problem.design.work, part)
         value, gap, moved = map(sum, zip(*parts, strict=True))
@@ -142,7 +144,7 @@ class Arrangement:
     def weights(self, problem) -> np.ndarray:
         """w in the problem's own layout."""
         w = np.zeros(problem.dim)
-        weights.export(self.sentences, self.origin, self.dual, self.room[1].delta, w)
+        weights.export(self.sentences, self.origin, self.dual, self.room[1], w)
         if problem.structure.transitions:
             K, labels = problem.structure.labels, self.origin.labels.astype(np.int64)
             w[-K * K :].reshape(K, K)[np.ix_(labels, labels)] = self.dual.table.reshape(K, -1)[:, :K]
@@ -150,19 +152,19 @@ class Arrangement:
 
 
 @njit(**KERNEL)
-def _certify(d, q, start, stop, mass, entropies, room, scratch):
+def _certify(d, q, room, scratch, start, stop, mass, entropies):
     """Σ m_i loss_i, Σ m_i · block gap, Σ m_i ‖y_i − μ_i‖₁ over start ≤ i < stop, at w; room, scratch written.
 
     The gap of a block is loss_i + ⟨A_i w, y_i − μ_i⟩ − H(μ_i): lepriol2018 (11).
     """
-    s, _, nu, delta, _, pairs, _, edge_delta = scratch
+    s, nu, pairs, delta, edge_delta = scratch.s, scratch.nu, scratch.pairs, scratch.delta, scratch.edge_delta
     zero, width, value, gap, moved = np.uint64(0), d.labels.width, 0.0, 0.0, 0.0
     for i in range(start, stop):
         size = (d.starts[i + ONE] - d.starts[i]) * width
         weights.residual(d, i, q, delta)
         weights.edge_residual(d, i, *_edges_before(d, i, q, room, scratch), edge_delta)
         weights.scores(d, i, q, delta, s)
-        level = marginals(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
+        level = marginals_apart(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
         loss = level - _truth(d, i, q, s)
         loss = 0.0 if loss < 0.0 else loss  # nan stays
         along = dot(s, zero, delta, zero, size)
@@ -182,8 +184,8 @@ def _edges_before(d, i, q, room, scratch):
     at, pairs = weights.edge_marginals(d, i, q, scratch)
     if q.edge_mu.size == 0:
         first, width = d.starts[i], d.labels.width
-        x, edges = q.theta[first * width :], q.edge_theta[i * np.uint64(q.table.size) :]
-        marginals(d.starts[i + ONE] - first, d.labels, x, edges, room, scratch.nu, pairs)
+        x, edges = tail(q.theta, first * width), tail(q.edge_theta, i * np.uint64(q.table.size))
+        marginals_apart(d.starts[i + ONE] - first, d.labels, x, edges, room, scratch.nu, pairs)
     return pairs, at
 
 
@@ -243,7 +245,7 @@ def _fetch(d, i, q):
 
 
 @njit(**KERNEL)
-def _visit_all(d, order, most_trials, q, room, scratch, rates, entropies, gaps):
+def _visit_all(d, q, room, scratch, order, most_trials, rates, entropies, gaps):
     """collins2008 Figure 3 over the order; q, rates, entropies, gaps written.
 
     Returns the trials made, and how many came to nothing because scores lay too far apart.
@@ -260,7 +262,8 @@ def _visit_all(d, order, most_trials, q, room, scratch, rates, entropies, gaps):
 @helper(inline="always", **KERNEL)  # its code is compiled once, as part of the loop
 def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
     """One step for sentence i: the rate is halved until the dual does not fall. Returns trials and losses."""
-    s, x, nu, delta, edges, pairs, _, edge_delta = scratch
+    s, x, nu, edges, pairs = scratch.s, scratch.x, scratch.nu, scratch.edges, scratch.pairs
+    delta, edge_delta = scratch.delta, scratch.edge_delta
     zero, width, c = np.uint64(0), d.labels.width, d.rates[i]
     edge_size = d.labels.count * width
     T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
@@ -271,7 +274,7 @@ def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
     for trial in range(most_trials):
         _blend(q.theta, at, s, rates[i], size, x)
         _blend(q.edge_theta, edge_at, q.table, rates[i], edge_size, edges)
-        level = marginals(T, d.labels, x, edges, room, nu, pairs)
+        level = marginals_apart(T, d.labels, x, edges, room, nu, pairs)
         if np.isnan(level):
             lost += 1
             rates[i] *= SLOWER

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import njit
+from fenchel._packed import packed
 from fenchel._sparse import Rows, Table, as_rows
 from fenchel.structures.chain import Chain
 from fenchel.structures.lattice_lanes import LANES, Labels
@@ -29,6 +30,7 @@ class Uses(NamedTuple):
     values: np.ndarray  # float64; empty where all are 1
 
 
+@packed
 class Origin(NamedTuple):
     """Where the weights lie in those of the problem."""
 
@@ -41,6 +43,7 @@ class Origin(NamedTuple):
     labels: np.ndarray  # (K,) uint64, the label at each place
 
 
+@packed
 class Sentences(NamedTuple):
     """Strips by the tiles that they use, sentences by the tiles, and where weights are."""
 

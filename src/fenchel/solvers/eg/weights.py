@@ -10,9 +10,11 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._lanes import kept, larger, load, smaller, spread, store, total, zeros
 from fenchel._math import soft
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot, marginals
+from fenchel._packed import packed, tail
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot, marginals_apart
 
 
+@packed
 class Dual(NamedTuple):
     """θ and μ: nodes (N, width), edges (n, K, width). v = u/λ: tiles, and of transitions (K, width); flat.
 
@@ -30,6 +32,7 @@ class Dual(NamedTuple):
     own: np.ndarray  # (N,) what v of an attribute of one token has beside c (y − μ): its centre's share
 
 
+@packed
 class Scratch(NamedTuple):
     """Room for any sentence: (T, width); edges, pairs, before, edge_delta (K, width)."""
 
@@ -72,8 +75,8 @@ def collect(d, origin, offsets, nodes, edges, out):
 
 
 @njit(cache=True, nogil=True)
-def export(d, origin, q, delta, w):
-    """The weights of attributes in the problem's layout; w written, delta is room."""
+def export(d, origin, q, scratch, w):
+    """The weights of attributes in the problem's layout; w, scratch written."""
     K, e = d.labels.count, np.uint64(0)
     for r in range(np.uint64(origin.columns.size)):
         to, at, place = origin.columns[r] * K, origin.tiles[r] * d.tile, origin.places[r]
@@ -82,16 +85,16 @@ def export(d, origin, q, delta, w):
     for i in range(np.uint64(d.starts.size - 1)):
         while e < np.uint64(origin.tokens.size) and origin.tokens[e] < d.starts[i + ONE]:
             token, to = origin.tokens[e], origin.own[e] * K
-            _token_residual(d, q, token, delta, np.uint64(0))
+            _token_residual(d, q, token, scratch.delta, np.uint64(0))
             for k in range(K):
                 if not d.masked or k == d.y[token]:
-                    v = q.own[token] - d.rates[i] * delta[k]
+                    v = q.own[token] - d.rates[i] * scratch.delta[k]
                     w[to + origin.labels[k]] = soft(origin.values[e] * v, d.threshold)
             e += ONE
 
 
 @njit(**KERNEL)
-def weigh(d, q, fresh, room, scratch, entropies):
+def weigh(d, q, room, scratch, fresh, entropies):
     """v = Σ c_i A_iᵀ(y_i − μ_i) added to q.v, q.edge_v, and the table of it; room, scratch written.
 
     fresh: μ is first computed at θ, and its entropies; it is in any case where that of edges is not kept.
@@ -100,7 +103,7 @@ def weigh(d, q, fresh, room, scratch, entropies):
     for i in range(np.uint64(d.starts.size - 1)):
         at, pairs = edge_marginals(d, i, q, scratch)
         if fresh or not kept:
-            entropies[i] = settle(d, i, q, room, pairs[at:])
+            entropies[i] = settle(d, i, q, room, tail(pairs, at))
         residual(d, i, q, scratch.delta)
         edge_residual(d, i, pairs, at, scratch.edge_delta)
         pull(d, i, d.rates[i], scratch.delta, q.v)
@@ -115,8 +118,8 @@ def settle(d, i, q, room, pairs):
     """
     width, size, zero = d.labels.width, np.uint64(q.table.size), np.uint64(0)
     first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
-    x, edges, mu = q.theta[first * width :], q.edge_theta[i * size :], q.mu[first * width :]
-    level = marginals(T, d.labels, x, edges, room, mu, pairs)
+    x, mu, edges = tail(q.theta, first * width), tail(q.mu, first * width), tail(q.edge_theta, i * size)
+    level = marginals_apart(T, d.labels, x, edges, room, mu, pairs)
     q.levels[i] = level
     return entropy_of(level, dot(x, zero, mu, zero, T * width), dot(edges, zero, pairs, zero, size))
 
