@@ -159,14 +159,14 @@ def _sizes(peaks, outputs, w):
         for k in range(j * np.uint64(outputs), (j + np.uint64(1)) * np.uint64(outputs)):
             top = max(top, abs(w[k]))
         by_columns += peaks[j] * top
-    return by_columns, _norm(w[:columns]), _norm(w[columns:])
+    return by_columns, _norm(w, np.uint64(0), columns), _norm(w, columns, np.uint64(w.size))
 
 
 @helper(cache=True, nogil=True)
-def _norm(w):
-    """‖w‖, and the largest |w| where the squares are lost to underflow."""
+def _norm(w, start, stop):
+    """‖w‖ of start ≤ j < stop, and the largest |w| where the squares are lost to underflow."""
     square, top = 0.0, 0.0
-    for j in range(w.size):
+    for j in range(start, stop):
         square += w[j] * w[j]
         top = max(top, abs(w[j]))
     return max(np.sqrt(square), top)
