@@ -77,19 +77,29 @@ def collect(d, origin, offsets, nodes, edges, out):
 @njit(cache=True, nogil=True)
 def export(d, origin, q, scratch, w):
     """The weights of attributes in the problem's layout; w, scratch written."""
-    K, e = d.labels.count, np.uint64(0)
     for r in range(np.uint64(origin.columns.size)):
-        to, at, place = origin.columns[r] * K, origin.tiles[r] * d.tile, origin.places[r]
-        for k in range(min(d.tile, K - place)):
+        to, at, place = origin.columns[r] * d.labels.count, origin.tiles[r] * d.tile, origin.places[r]
+        for k in range(min(d.tile, d.labels.count - place)):
             w[to + origin.labels[place + k]] = soft(q.v[at + k], d.threshold)
+    _export_own(d, origin, q, scratch.delta, w)
+
+
+@helper(cache=True, nogil=True)
+def _export_own(d, origin, q, delta, w):
+    """Those of attributes of one token; labels stand in their own order unless there is a mask."""
+    K, e, last = d.labels.count, np.uint64(0), np.uint64(d.y.size)
     for i in range(np.uint64(d.starts.size - 1)):
         while e < np.uint64(origin.tokens.size) and origin.tokens[e] < d.starts[i + ONE]:
-            token, to = origin.tokens[e], origin.own[e] * K
-            _token_residual(d, q, token, scratch.delta, np.uint64(0))
-            for k in range(K):
-                if not d.masked or k == d.y[token]:
-                    v = q.own[token] - d.rates[i] * scratch.delta[k]
-                    w[to + origin.labels[k]] = soft(origin.values[e] * v, d.threshold)
+            token, to, x = origin.tokens[e], origin.own[e] * K, origin.values[e]
+            own, rate, y = q.own[token], d.rates[i], d.y[token]
+            if token != last:  # many a token has several
+                _token_residual(d, q, token, delta, np.uint64(0))
+                last = token
+            if d.masked:
+                w[to + origin.labels[y]] = soft(x * (own - rate * delta[y]), d.threshold)
+            else:
+                for k in range(K):
+                    w[to + k] = soft(x * (own - rate * delta[k]), d.threshold)
             e += ONE
 
 
