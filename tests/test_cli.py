@@ -1,5 +1,6 @@
 """The command line as a whole: help, version, list of solvers, bar, processes."""
 
+import pydoc
 import subprocess
 import sys
 from itertools import pairwise
@@ -104,3 +105,9 @@ def test_labels_are_printed_as_they_stood(label, text):
 )
 def test_the_bar_moves_with_the_logarithm_of_the_gap(distances, tol, done):
     assert fraction_done(distances, tol) == pytest.approx(done)
+
+
+def test_help_of_the_package_begins_with_what_there_is():
+    text = pydoc.plain(pydoc.render_doc(fenchel)).split("\n")
+    assert len(text) < 100 and any("ChainCRF" in line for line in text[:20])
+    assert {"ChainCRF", "load", "solvers"} <= set(dir(fenchel))

@@ -137,3 +137,9 @@ def test_the_example_cuts_text_into_sentences(capsys):
     lines = capsys.readouterr().out.splitlines()
     ends = {line.split()[0]: float(line.split()[-1]) for line in lines if "with probability" in line}
     assert ends["Ltd."] < 0.1 and ends["Jan."] < 0.1 and ends["mill."] > 0.9
+
+
+def test_an_explanation_is_short_at_a_prompt_and_a_table_in_a_notebook():
+    found = Explanation.of({"a": [("f", 1.0)], "b<": [("f", 0.0)]}, [], log_loss=True)
+    assert repr(found) == "<Explanation of 'a', probability 0.731, of 2 labels; print() shows it>"
+    assert found._repr_html_().startswith("<pre>") and "b&lt;" in found._repr_html_()

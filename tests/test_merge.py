@@ -255,3 +255,10 @@ def test_targets_of_thousands_of_equal_contexts_sum_to_one(joint):
         y = problems.flat(sp.csr_matrix(np.ones((n, 1))), y, lam=1.0).examples.y.data
     assert y.size == K
     assert abs(y.sum() - 1.0) <= 4e-16
+
+
+def test_a_problem_tells_of_duplicates_that_were_merged():
+    X, y = contexts()
+    problem = problems.flat(sp.csr_matrix(X), y, C=1.0)
+    assert f"n = {problem.n} ({30 - problem.n} duplicates merged), d" in str(problem)
+    assert "merged" not in str(problems.flat(sp.csr_matrix(X), y, C=1.0, merge=False))

@@ -37,7 +37,7 @@ _PUBLIC = {
 }
 _MODULES = ("problems", "solvers")
 
-__all__ = [*_PUBLIC, *_MODULES]
+# No __all__: with one, help(fenchel) would be that of every class, three thousand lines.
 
 
 def __getattr__(name):
@@ -49,4 +49,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*globals(), *__all__]
+    return [*globals(), *_PUBLIC, *_MODULES]

@@ -25,6 +25,7 @@ class Examples:
     cost: of sequences and graphs, (N,) what a wrong label costs under the hinge loss.
     graphs: the shapes of graphs, whose nodes then take the place of tokens.
     disk: where the arrays lie, if they are not in memory: `io.shards.Shards`.
+    merged: how many more there were before those of equal features were made one.
     """
 
     rows: Rows | Table
@@ -35,6 +36,7 @@ class Examples:
     cost: np.ndarray | None = None
     graphs: Graphs | None = None
     disk: object | None = None
+    merged: int = 0
 
     @property
     def n(self) -> int:
@@ -117,7 +119,7 @@ def merge_contexts(examples: Examples, by_target: bool = False) -> Examples:
     if first.size == examples.n:
         return examples
     mass = np.bincount(group, weights=examples.mass)
-    kept = replace(_take(examples, first), mass=mass)
+    kept = replace(_take(examples, first), mass=mass, merged=examples.n - first.size)
     if by_target:
         return kept  # a mean of equal targets may differ from them in its last digit
     if isinstance(examples.y, Rows):

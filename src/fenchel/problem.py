@@ -97,8 +97,9 @@ class Problem(Certified, Curved):
         rows = self.examples.rows
         sparse = f", λ₁ = {self.l1:.6g}" if self.l1 > 0.0 else ""
         free = ", free intercept" if self.free else ""
+        more = f" ({self.examples.merged} duplicates merged)" if self.examples.merged else ""
         return (
-            f"{self.structure.name} {self.loss.name}, n = {self.n}, d = {self.penalised}, "
+            f"{self.structure.name} {self.loss.name}, n = {self.n}{more}, d = {self.penalised}, "
             f"{rows.nnz} non-zeros, λ = {self.lam:.6g}{sparse}{free}"
         )
 

@@ -18,8 +18,21 @@ class FeatureWeight(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True)
-class Explanation:
+SHORT = 8  # labels that stand for all of a sequence or graph at a prompt
+
+
+class Shown:
+    """What explanations share: short at a prompt, a table in a notebook and by print()."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._brief()}; print() shows it>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """How the score of each label of an event comes about; str() of it is a table.
 
     contributions: label -> list of (feature, value · weight), the largest first, be it for or against.
@@ -47,8 +60,9 @@ class Explanation:
         """The label of highest score, the one predicted."""
         return max(self.scores, key=self.scores.get)
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+    def _brief(self):
+        share = "" if self.probabilities is None else f", probability {self.probabilities[self.label]:.3g}"
+        return f"{self.label!r}{share}, of {len(self.scores)} labels"
 
     def __str__(self):
         labels = sorted(self.scores, key=self.scores.get, reverse=True)

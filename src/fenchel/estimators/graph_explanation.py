@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._sparse import as_csr
+from fenchel.estimators.explanation import SHORT, Shown
 from fenchel.estimators.sequence_explanation import SHOWN, as_text
 
 
@@ -22,11 +23,14 @@ class NodeExplanation(NamedTuple):
     links: list
 
 
-@dataclass(frozen=True)
-class GraphExplanation:
+@dataclass(frozen=True, repr=False)
+class GraphExplanation(Shown):
     """One NodeExplanation for each node; str() is a table."""
 
     nodes: list
+
+    def _brief(self):
+        return f"{len(self.nodes)} nodes: {' '.join(str(node.label) for node in self.nodes[:SHORT])}"
 
     def __str__(self):
         rows = [("", "label", "p", "links", "attributes")]

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+from fenchel.estimators.explanation import Shown
+
 SHOWN = 15  # features in the printed table
 
 
-@dataclass(frozen=True)
-class HeadExplanation:
+@dataclass(frozen=True, repr=False)
+class HeadExplanation(Shown):
     """Two heads of a word, 0 for the root: their scores, and what makes the difference.
 
     features: list of (name, weight), those of the first arc as they are and those of the second with the
@@ -18,6 +20,9 @@ class HeadExplanation:
     other: int
     scores: tuple[float, float]
     features: list
+
+    def _brief(self):
+        return f"head {self.head} of word {self.word} rather than {self.other}"
 
     def __str__(self):
         lines = [

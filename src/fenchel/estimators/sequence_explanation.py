@@ -1,12 +1,12 @@
 """Why the tokens of a sequence get their labels: what attributes and transitions add to the scores."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel._sparse import as_csr
+from fenchel.estimators.explanation import SHORT, Shown
 
 SHOWN = 4  # attributes of a token in the printed table
 
@@ -24,14 +24,14 @@ class TokenExplanation(NamedTuple):
     transition: float
 
 
-@dataclass(frozen=True)
-class SequenceExplanation:
+@dataclass(frozen=True, repr=False)
+class SequenceExplanation(Shown):
     """One TokenExplanation for each token; str() is a table."""
 
     tokens: list
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+    def _brief(self):
+        return f"{len(self.tokens)} tokens: {' '.join(str(token.label) for token in self.tokens[:SHORT])}"
 
     def __str__(self):
         rows = [("", "label", "p", "from before", "attributes")]
