@@ -1,8 +1,9 @@
-"""Other people's solvers of logistic regression with an L1 term, without intercept, behind one face.
+"""Other people's solvers of logistic regression with an L1 term behind one face.
 
 They minimise  P(w) = C sum_i loss_i(w) + r ||w||_1 + (1 - r)/2 ||w||^2  for two classes, y_i in {-1, +1}, or
-several, y_i in {0, ..., K - 1}; r = 1 is the lasso. A rival has what those of `rivals.py` have, and `takes(r,
-several)`, whether it can. One thread each: seconds are those of the processor.
+several, y_i in {0, ..., K - 1}; r = 1 is the lasso. An intercept has no penalty, and stands behind w. A rival
+has what those of `rivals.py` have, and `takes(r, several, intercept)`, whether it can. One thread each:
+seconds are those of the processor.
 """
 
 import warnings
@@ -13,26 +14,32 @@ from rivals import MAX_ITER, Liblinear, spaced
 
 
 class LiblinearL1(Liblinear):
-    """LIBLINEAR -s 6: newGLMNET (Yuan, Ho and Lin 2012)."""
+    """LIBLINEAR -s 6: newGLMNET (Yuan, Ho and Lin 2012); -R leaves the intercept without penalty."""
 
-    def __init__(self):
+    def __init__(self, ratio=1.0, intercept=False):
         super().__init__(6, "newGLMNET", spaced(1, -6))
+        self.intercept = intercept
 
-    def takes(self, ratio, several):
+    def takes(self, ratio, several, intercept):
         return ratio == 1.0 and not several
 
-    def with_ratio(self, ratio):
-        return self
+    def fit(self, X, y, C, tol):
+        from liblinear.liblinearutil import parameter, problem, train
+
+        bias, more = (1, "-B 1 -R") if self.intercept else (-1, "-B -1")
+        model = train(problem(y, X, bias=bias), parameter(f"-s 6 -c {C!r} -e {tol!r} {more} -q"))
+        size = model.nr_feature + self.intercept
+        return np.ctypeslib.as_array(model.w, (size,)) * float(model.label[0])
 
 
 class SparseRival:
     """One with a ratio; `fit` hides warnings, since the objective is judged, not the tolerance."""
 
-    def __init__(self, ratio=1.0):
-        self.ratio = ratio
+    def __init__(self, ratio=1.0, intercept=False):
+        self.ratio, self.intercept = ratio, intercept
 
-    def with_ratio(self, ratio):
-        return type(self)(ratio)
+    def takes(self, ratio, several, intercept):
+        return True
 
     def skip(self, X):
         return None
@@ -40,7 +47,14 @@ class SparseRival:
     def fit(self, X, y, C, tol):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.squeeze(np.asarray(self.model(X, y, C, tol).fit(X, y).coef_)).T
+            return coefficients(self.model(X, y, C, tol).fit(X, y), X.shape[1], self.intercept)
+
+
+def coefficients(model, d, intercept):
+    """(d,) or (d, K) weights, behind them the intercepts if there are some."""
+    w = np.squeeze(np.atleast_2d(np.asarray(model.coef_)))
+    w = w if w.shape[0] == d else w.T
+    return np.concatenate([w, np.reshape(model.intercept_, (1, *w.shape[1:]))]) if intercept else w
 
 
 class Celer(SparseRival):
@@ -48,8 +62,8 @@ class Celer(SparseRival):
 
     name, tolerances = "celer", spaced(0, -9)
 
-    def takes(self, ratio, several):
-        return ratio == 1.0 and not several
+    def takes(self, ratio, several, intercept):
+        return ratio == 1.0 and not several and not intercept
 
     def model(self, X, y, C, tol):
         from celer import LogisticRegression
@@ -62,7 +76,7 @@ class Skglm(SparseRival):
 
     name, tolerances = "skglm", spaced(-1, -10)
 
-    def takes(self, ratio, several):
+    def takes(self, ratio, several, intercept):
         return not several
 
     def model(self, X, y, C, tol):
@@ -70,7 +84,12 @@ class Skglm(SparseRival):
 
         alpha = 1.0 / (C * X.shape[0])
         return SparseLogisticRegression(
-            alpha, l1_ratio=self.ratio, tol=tol, fit_intercept=False, max_iter=200, max_epochs=MAX_ITER
+            alpha,
+            l1_ratio=self.ratio,
+            tol=tol,
+            fit_intercept=self.intercept,
+            max_iter=200,
+            max_epochs=MAX_ITER,
         )
 
 
@@ -78,9 +97,6 @@ class CyanureL1(SparseRival):
     """Cyanure's Classifier, solver "auto"; tol bounds the gap relative to the objective."""
 
     name, tolerances = "cyanure auto", spaced(1, -9)
-
-    def takes(self, ratio, several):
-        return True
 
     def model(self, X, y, C, tol):
         from cyanure.estimators import Classifier
@@ -92,7 +108,7 @@ class CyanureL1(SparseRival):
             penalty="l1" if lasso else "elasticnet",
             lambda_1=lam * self.ratio,
             lambda_2=lam * (1.0 - self.ratio),
-            fit_intercept=False,
+            fit_intercept=self.intercept,
             tol=tol,
             duality_gap_interval=5,
             max_iter=MAX_ITER,
@@ -106,19 +122,17 @@ class Saga(SparseRival):
 
     name, tolerances = "scikit-learn saga", spaced(0, -7)
 
-    def takes(self, ratio, several):
-        return True
-
     def model(self, X, y, C, tol):
         from sklearn.linear_model import LogisticRegression
 
         settings = {"C": C, "l1_ratio": self.ratio, "tol": tol, "max_iter": MAX_ITER}
-        return LogisticRegression(solver="saga", fit_intercept=False, random_state=0, **settings)
+        return LogisticRegression(solver="saga", fit_intercept=self.intercept, random_state=0, **settings)
 
 
-RIVALS = [LiblinearL1(), Celer(), Skglm(), CyanureL1(), Saga()]
+RIVALS = [LiblinearL1, Celer, Skglm, CyanureL1, Saga]
 
 
-def taking(ratio, several):
-    """The rivals that take the case, with that ratio."""
-    return [rival.with_ratio(ratio) for rival in RIVALS if rival.takes(ratio, several)]
+def taking(ratio, several, intercept):
+    """The rivals that take the case, made for it."""
+    made = [rival(ratio, intercept) for rival in RIVALS]
+    return [rival for rival in made if rival.takes(ratio, several, intercept)]

@@ -73,6 +73,10 @@ def test_tokens_with_blanks_in_them_have_tabs_between_columns(folder):
     assert "accuracy   1" in run("evaluate", "m", "tabs.txt").stdout
     Path("new.txt").write_text("ice cream\n2 1/2\n")
     assert run("predict", "m", "new.txt").stdout.splitlines()[0].split()[:2] == ["ice", "cream"]
+    shown = run("attributes", "tabs.txt", "--template", "pos", "--separator", "tab").stdout
+    assert "w[0]=soup spoons" in shown.splitlines()[1].split("\t")
+    wrong = run("train", "crf", "tabs.txt", "-o", "m", "--separator", "tab", "--format", "crfsuite")
+    assert wrong.exit_code == 2 and "--separator goes with columns" in wrong.stderr
 
 
 # ---- train

@@ -57,6 +57,14 @@ def words_and_tags(path):
 # ---- train
 
 
+def test_words_with_blanks_in_them_have_tabs_between_columns(folder):
+    Path("tabs.txt").write_text("2 1/2\tNUMBER\nsoup spoons\tUNIT\n\nice cream\tNAME\n\n" * 5)
+    result = run("train", "tagger", "tabs.txt", "-o", "m", "--separator", "tab", "--valid", "tabs.txt")
+    assert result.exit_code == 0 and "10 sentences, 15 tokens, 2 columns" in result.stderr
+    assert "soup spoons" in fenchel.load("m").features_.words
+    assert "accuracy   1" in run("evaluate", "m", "tabs.txt").stdout
+
+
 def test_train_tells_what_it_read_and_what_is_proven(folder):
     result = run("train", "tagger", "train.txt", "-o", "m", "--valid", "test.txt", "--trace", "t.jsonl")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 import fenchel
 from chains import parts_of, sequences
 from fenchel import ChainCRF, LinearSVC, LogisticRegression, MaxEnt
 from fenchel.estimators.proving import costs_of_changes
+from fenchel.structures.offset_range import offset_range
 from test_compat import make_corpus
 
 TOLERANCES = (1e-1, 1e-3, 1e-5, 1e-9)
@@ -31,7 +34,7 @@ def check(make, fit, X):
         for sure, found, expected in zip(proven, predicted, best, strict=True):
             assert not sure or np.array_equal(found, expected)
         shares.append(proven.mean())
-    assert (np.diff(shares) >= -0.02).all() and shares[-1] > 0.9 and shares[0] < shares[-1]
+    assert (np.diff(shares) >= -0.02).all() and shares[-1] > 0.9
     return model
 
 
@@ -57,10 +60,70 @@ def test_a_free_intercept_of_two_classes(far, tmp_path):
     np.testing.assert_array_equal(again.proven(sp.csr_matrix(test)), model.proven(test))
 
 
-def test_free_intercepts_of_more_classes_are_refused_by_a_sentence():
+@pytest.mark.parametrize("classes", [3, 6])
+def test_free_intercepts_of_more_classes(classes, tmp_path):
+    """Also where a column is far from zero, and a class is rare."""
+    X, y, test = make_rows(classes, seed=4)
+    X[:, 0] += 3.0
+    test[:, 0] += 3.0
+    model = check(lambda tol: LogisticRegression(C=0.3, tol=tol), lambda model: model.fit(X, y), test)
+    exact = LogisticRegression(C=0.3, tol=1e-13).fit(X, y).intercept_
+    (low, high), common = model.offset_range_, np.bincount(y).argmax()
+    assert (low <= exact - exact[common]).all() and (exact - exact[common] <= high).all()
+    assert low[common] == high[common] == 0.0
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(fenchel.load(tmp_path / "m").proven(test), model.proven(test))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_scores_within_reach_balance_outside_of_the_range(seed):
+    """Offsets that balance scores moved at random, as far as they may, lie within the bounds."""
+    rng = np.random.default_rng(seed)
+    n, K = rng.integers(K := rng.integers(3, 6), 40), K
+    scores, mass = rng.normal(size=(n, K)) * rng.choice([0.1, 2.0, 8.0]), rng.dirichlet(np.ones(n))
+    y = np.concatenate([np.arange(K), rng.integers(K, size=n - K)])
+    shares, far = np.bincount(y, mass, K), rng.random(n) * rng.choice([1e-9, 0.01, 0.5])
+    low, high = offset_range(scores, far, mass, shares, np.zeros(K))
+    common = shares.argmax()
+    assert (low <= high).all()
+    for part in (0.0, 1.0, 1.0):
+        moves = rng.choice([-1.0, 1.0], size=(n, K)) if part else np.zeros((n, K))
+        b = balanced(scores + 0.5 * part * far[:, None] * moves, mass, shares)
+        assert (low <= b - b[common]).all() and (b - b[common] <= high).all()
+
+
+def balanced(scores, mass, shares):
+    """Offsets whose mean probabilities are the shares: the minimum of a convex function."""
+
+    def loss(b):
+        return mass @ logsumexp(scores + b, axis=1) - shares @ b, mass @ softmax(scores + b, axis=1) - shares
+
+    b = minimize(loss, np.zeros(shares.size), jac=True, method="BFGS", options={"gtol": 1e-13}).x
+    for _ in range(3):  # Newton, to the last digits
+        p = softmax(scores + b, axis=1)
+        hessian = np.diag(mass @ p) - (p.T * mass) @ p
+        b = b - np.linalg.pinv(hessian) @ (mass @ p - shares)
+    return b
+
+
+def test_free_intercepts_of_too_many_classes_are_refused_by_a_sentence(monkeypatch):
+    monkeypatch.setattr("fenchel.points.LARGEST_RANGE", 100)
     X, y, test = make_rows(3)
-    with pytest.raises(ValueError, match="free intercepts of more than two classes; fit with"):
-        LogisticRegression().fit(X, y).proven(test)
+    with pytest.raises(ValueError, match="free intercepts of 3 classes on so many rows; fit with"):
+        LogisticRegression(tol=1e-9).fit(X, y).proven(test)
+
+
+@pytest.mark.parametrize("settings", [{}, {"l1_ratio": 0.5}, {"fit_intercept": False}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weights_of_a_dual_point_are_nearer(classes, settings):
+    """√(gap/λ) instead of √(2·gap/λ), and the optimum is no farther."""
+    X, y, _ = make_rows(classes)
+    exact = LogisticRegression(C=0.3, tol=1e-13, **settings).fit(X, y).coef_
+    model = LogisticRegression(C=0.3, solver="sdca", tol=1e-4, **settings).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.radius == pytest.approx(np.sqrt(certificate.gap / certificate.lam), rel=0.3)
+    assert certificate.radius < np.sqrt(2.0 * certificate.gap / certificate.lam)
+    assert 0.0 < np.linalg.norm(model.coef_ - exact) <= certificate.radius
 
 
 def test_without_a_regulariser_nothing_is_proven():

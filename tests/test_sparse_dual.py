@@ -138,7 +138,10 @@ def test_an_attribute_too_rare_for_its_price_has_no_weight_from_the_start():
 def test_auto_takes_the_dual_where_there_is_one():
     assert plan(chain(c1=0.1, c2=0.1))[0][0] == "eg-gap"
     assert plan(chain(c1=0.1, c2=0.0)) == ["lbfgs"]
-    assert plan(MADE["binary"](c1=0.1, c2=0.1))[0][0] == "cd-dual"
+    assert plan(MADE["binary"](c1=0.1, c2=10.0))[0][0] == "cd-dual"
+    assert plan(MADE["crossed"](c1=0.1, c2=10.0))[0][0] == "eg-gap"
+    for name in ("binary", "crossed"):
+        assert plan(MADE[name](c1=1.0, c2=1e-4)) == plan(MADE[name](c1=1.0, c2=0.0)) == ["prox-newton"]
 
 
 def test_gradient_methods_and_the_hinge_loss_refuse_an_l1_term():

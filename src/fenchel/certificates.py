@@ -50,7 +50,8 @@ class Evaluation:
 class Point:
     """A model and bounds around the optimum: primal = P(w, b) and dual ≤ min P; gap = primal − dual.
 
-    rounding: what primal itself may be off by.
+    rounding: what primal itself may be off by. distance: a bound of ‖w − w*‖, w* those of the optimum, beside
+    √(2·gap/λ).
     """
 
     w: np.ndarray
@@ -60,6 +61,7 @@ class Point:
     gap: float
     gradient_norm: float = nan
     rounding: float = 0.0
+    distance: float = nan
 
     @property
     def worst(self) -> float:

@@ -24,7 +24,9 @@ LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
-EASY = 50.0  # with an L1 term: c/λ up to which dual coordinates beat Newton's steps
+# With an L1 term: the threshold λ₁/λ of weights, in units of scores, up to which methods of the dual beat
+# Newton's steps over the weights that are not zero; the same three cases.
+NEAR = (5.0, 50.0, 50.0)
 PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell nothing of a centre that moves
 QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
@@ -117,7 +119,7 @@ def plan(problem: Problem) -> list:
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
-    kind = 0 if problem.structure.name == "binary" else (1 if dense else 2)
+    kind = _kind(problem)
     if _suits_dual_coordinates(problem, MOST[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]
@@ -150,18 +152,27 @@ def _choose_for_l1(problem) -> list:
         return ["lbfgs"]
     if not problem.structure.listed:
         first = _choose_for_sequences(problem)
-    else:
-        first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
-        if problem.lam == 0.0 or not _is_easy(problem) or not _fits(first, problem):
-            return ["prox-newton"]
-    if problem.lam == 0.0 or first == "lbfgs" or not _fits(first, problem):
-        return ["lbfgs"]
-    return [(first, PATIENTLY), "prox-newton" if problem.structure.listed else "lbfgs"]
+        return [first] if first == "lbfgs" else [(first, PATIENTLY), "lbfgs"]
+    first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
+    if problem.lam > 0.0 and _has_near_thresholds(problem) and _fits(first, problem):
+        return [(first, PATIENTLY), "prox-newton"]
+    return ["prox-newton"]
 
 
-def _is_easy(problem) -> bool:
-    """Whether a pass over blocks comes far: λ is not weak against c = m‖x‖², their curvature."""
-    return problem.examples.mass.mean() * problem.design.norms.mean() <= EASY * problem.lam
+def _has_near_thresholds(problem) -> bool:
+    """Whether the dual is quickly where weights begin to count, and its blocks are easy from there on."""
+    kind, size = _kind(problem), np.sqrt(problem.design.norms.mean())  # of a row
+    if problem.l1 * size > NEAR[kind] * problem.lam:
+        return False
+    few = problem.design.n <= problem.design.n_columns
+    return few or _suits_dual_coordinates(problem, MOST[kind], least=0.0)
+
+
+def _kind(problem) -> int:
+    """Of MOST and FEW: two classes, several on dense features, several on sparse ones."""
+    if problem.structure.name == "binary":
+        return 0
+    return 1 if isinstance(problem.design.rows, Table) else 2
 
 
 def _choose_for_sequences(problem) -> str:
@@ -179,11 +190,11 @@ def _choose_for_sequences(problem) -> str:
     return "eg-gap" if problem.lam > 0.0 and short and _fits("eg-gap", problem) else "lbfgs"
 
 
-def _suits_dual_coordinates(problem, most) -> bool:
+def _suits_dual_coordinates(problem, most, least=LITTLE) -> bool:
     rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
-    return curvature >= LITTLE and curvature * density <= most
+    return curvature >= least and curvature * density <= most
 
 
 def solver_name(solver: Solver) -> str:

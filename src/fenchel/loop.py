@@ -396,6 +396,7 @@ class _Run:
             status=status,
             lam=self.problem.lam,
             missing=UNREGULARISED if self.certifies else NO_OPTIMUM,
+            distance=best.distance,
         )
         mu = None if mu is None or not np.isfinite(mu).all() else mu
         centre = getattr(state, "centre", None) if self.problem.free and mu is not None else None

@@ -1,5 +1,6 @@
 """What a problem proves of a point: the certificates of primal and of dual solvers."""
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -8,8 +9,10 @@ from scipy.special import expit
 from fenchel import certificates
 from fenchel._sparse import squared_norms
 from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
+from fenchel.structures.offset_range import offset_range
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
+LARGEST_RANGE = 3e8  # n·K² up to which the range of free offsets is computed
 FAR = 1e3  # the change of an offset after which scores are computed anew
 
 
@@ -41,15 +44,22 @@ class Certified:
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
 
-    def offset_range(self, w, radius: float) -> tuple[float, float]:
-        """Bounds of the optimum's free offset where its weights are within `radius` of w: two classes.
+    def offset_range(self, w, b, radius: float) -> tuple:
+        """Bounds of the optimum's free offsets where its weights are within `radius` of w; None: not known.
 
-        They are the roots of Σ m_i (σ(s_i ± r‖x_i‖ + b) − y_i) = 0, s_i = w·x_i: the sum grows with every
-        score and with b.
+        Of two classes they are the roots of Σ m_i (σ(s_i ± r‖x_i‖ + b) − y_i) = 0, s_i = w·x_i: the sum grows
+        with every score and with b. Of more labels: `structures/offset_range.py`; None where that is too
+        much to compute.
         """
-        scores = self.scores(self.design.join(w, 0.0))
+        labels = self.structure.outputs  # None of two classes
+        if labels and self.n * labels**2 > LARGEST_RANGE:
+            return None
         far = radius * np.sqrt(squared_norms(self.examples.rows))
-        return self._root(scores + far, 1.0), self._root(scores - far, -1.0)
+        scores = self.scores(self.design.join(w, np.zeros(labels) if labels else 0.0))
+        if not labels:
+            return self._root(scores + far, 1.0), self._root(scores - far, -1.0)
+        shares = self.structure.shares(self.examples)
+        return offset_range(scores, np.sqrt(2.0) * far, self.examples.mass, shares, np.ravel(b))
 
     def _root(self, scores, side) -> float:
         """The best offset there, less so much (side 1) or more (−1) that the sum's sign proves the bound."""
@@ -103,13 +113,16 @@ class Certified:
         """The certificate at all weights v, of which those with a penalty are w(μ); v is kept, not copied.
 
         value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, imbalance: `_imbalance`.
+        D* − D(μ) is at least λ/2 ‖w(μ) − w*‖² as P(w) − P* is: w is within √(gap/λ) of w*.
         """
         own = v[: self.penalised]
         primal = value + self.regularizer.value(own)
         rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, imbalance)
-        off = certificates.sum_rounding(self.extent, moved) ** 2 / (2.0 * self.lam)
+        error = certificates.sum_rounding(self.extent, moved)
         model = self.design.split(v) if self.free else (v, 0.0)
-        return certified(*model, primal, gap, rounding, price + off)
+        point = certified(*model, primal, gap, rounding, price + error**2 / (2.0 * self.lam))
+        distance = np.sqrt(max(point.primal - point.dual, point.gap) / self.lam) + 0.5 * error / self.lam
+        return replace(point, distance=float(distance))
 
     def bounded_point(self, w, value, dual, moved) -> Point:
         """The certificate at w, where Σ m_i loss_i = value, with the bound of another point; no free b."""

@@ -54,7 +54,8 @@ class Certificate:
     """How far the model is from the optimum, proven: optimum ≥ dual, so excess ≤ gap = primal − dual.
 
     primal and dual are the best seen; gap is nan without a regulariser, where no dual exists, and with a
-    solver that minimises nothing: `missing` says why. lam: λ of the objective.
+    solver that minimises nothing: `missing` says why. lam: λ of the objective. distance: of the weights from
+    the optimum's, at most, where they are those of a dual point.
     """
 
     primal: float
@@ -66,6 +67,7 @@ class Certificate:
     status: Status
     lam: float = nan
     missing: str = UNREGULARISED
+    distance: float = nan
 
     def __eq__(self, other) -> bool:
         """Whether they say the same; a number that is not known (nan) equals another such."""
@@ -95,9 +97,11 @@ class Certificate:
     def radius(self) -> float:
         """√(2·gap/λ): the optimum's weights are no farther than this from the model's; inf if not known.
 
-        P is λ-strongly convex in the weights with a penalty, so P(w) − min P ≥ λ/2 ‖w − w*‖².
+        P is λ-strongly convex in the weights with a penalty, so P(w) − min P ≥ λ/2 ‖w − w*‖². Weights w(μ) of
+        a dual point are within √(gap/λ), since D(μ) is as far below the optimum: `distance`, if that is less.
         """
-        return sqrt(2.0 * self.gap / self.lam) if self.lam > 0.0 and self.gap >= 0.0 else inf
+        radius = sqrt(2.0 * self.gap / self.lam) if self.lam > 0.0 and self.gap >= 0.0 else inf
+        return self.distance if self.distance < radius else radius
 
     @property
     def proves_something(self) -> bool:
@@ -142,7 +146,7 @@ class Certificate:
         What the objectives differ by is known to a few units in their last place.
         """
         gap = self.gap + max(primal - self.primal, 0.0) + 1e-15 * abs(primal)
-        return replace(self, primal=primal, gap=gap, gradient_norm=nan)
+        return replace(self, primal=primal, gap=gap, gradient_norm=nan, distance=nan)
 
     def to_dict(self) -> dict:
         """Plain values for a model file; an unknown number is None, as JSON has no nan."""

@@ -7,6 +7,7 @@ import click
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.output import source
+from fenchel.cli.sentences import tabs_alone
 
 
 @click.command(short_help="Show the attributes that a template makes of a column file.")
@@ -21,7 +22,8 @@ from fenchel.cli.output import source
 @click.option(
     "--crfsuite", is_flag=True, help="Print CRFsuite's format instead: label TAB attribute TAB ..., escaped."
 )
-def attributes(data, template, unlabelled, crfsuite):
+@options.separator
+def attributes(data, template, unlabelled, crfsuite, separator):
     """Print each token of the column file DATA, and behind it its attributes, tabs between.
 
     The last column is the label, as in training, which no template sees. Attributes of pairs of labels (the
@@ -36,7 +38,7 @@ def attributes(data, template, unlabelled, crfsuite):
 
     if unlabelled and crfsuite:
         raise click.UsageError("CRFsuite's format has a label on each line; leave --unlabelled out.")
-    tokens = read_columns(data)
+    tokens = read_columns(data, tabs_alone(separator))
     if tokens.n_columns < 2 and not unlabelled:
         raise Failure(f"{source(data)}: 1 column, expected at least a word and its label (or --unlabelled)")
     X = tokens if unlabelled else tokens.without_last()[0]

@@ -122,6 +122,14 @@ loss = click.option(
     default="log",
     help="log: logistic regression, maximum entropy. hinge: support vector machine.",
 )
+separator = click.option(
+    "--separator",
+    type=click.Choice(["blank", "tab"]),
+    default="blank",
+    show_default=True,
+    help="What is between columns: blanks and tabs, or tabs alone, so that tokens may hold blanks.",
+)
+
 c1 = click.option(
     "--c1",
     type=NOT_NEGATIVE,

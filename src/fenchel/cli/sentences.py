@@ -75,6 +75,11 @@ def _hold_stdin():
         return _Held(stream.read())
 
 
+def tabs_alone(separator: str) -> str | None:
+    """The separator as readers know it, of what --separator says: blank or tab."""
+    return "tab" if separator == "tab" else None
+
+
 def read(path, format=None, separator=None) -> Corpus:
     """The sentences of a file; without a format, of the one it seems to have."""
     stream = _hold_stdin() if path == "-" else path

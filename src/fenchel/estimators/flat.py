@@ -15,7 +15,7 @@ from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers, 
 from fenchel.estimators.labelled_rows import LabelledRows, rows_on_disk
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
-from fenchel.estimators.restored import read_classes, read_count, read_weights
+from fenchel.estimators.restored import read_classes, read_count, read_offset_range, read_weights
 from fenchel.estimators.settings import check_settings
 from fenchel.io.shards import Shards
 
@@ -210,7 +210,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         if hasattr(self, "feature_names_in_"):
             facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
         if np.isfinite(self.offset_range).all():
-            facts["offset_range"] = list(self.offset_range_)
+            facts["offset_range"] = np.asarray(self.offset_range_).tolist()
         facts["dtype"] = self.coef_.dtype.name
         weights = {"coef": dense(self.coef_), "intercept": self.intercept_}
         return {name: array.astype(np.float64) for name, array in weights.items()}, facts
@@ -228,10 +228,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
                 raise ValueError("coef holds values that are no float32")
             self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
         if "offset_range" in facts:
-            low, high = (float(end) for end in facts["offset_range"])
-            if not low <= high:
-                raise ValueError(f"the intercept lies between {low} and {high}")
-            self.offset_range_ = low, high
+            self.offset_range_ = read_offset_range(facts["offset_range"], outputs)
         if "feature_names_in" in facts:
             names = facts["feature_names_in"]
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -39,12 +39,19 @@ def proven_sides(scores, bounds, offsets=(0.0, 0.0)) -> np.ndarray:
     return (scores + offsets[0] > bounds + slack) | (scores + offsets[1] < -bounds - slack)
 
 
-def proven_tops(scores, bounds) -> np.ndarray:
-    """(n,) bool: whether the largest of the scores (n, K) is ahead of all others by √2 times the bound."""
+def proven_tops(scores, bounds, offsets=None) -> np.ndarray:
+    """(n,) bool: whether the largest of the scores (n, K) is ahead of all others by √2 times the bound.
+
+    offsets: what is in the scores, and what it may be less and more, (K,) each.
+    """
     if scores.shape[1] == 1:
         return np.ones(len(scores), bool)
-    second, first = np.partition(scores, -2, axis=1)[:, -2:].T
-    return first - second > np.sqrt(2.0) * bounds + SLACK * (1.0 + np.abs(scores).max(axis=1, initial=0.0))
+    b, low, high = (0.0, 0.0, 0.0) if offsets is None else offsets
+    best = scores.argmax(axis=1)[:, None]
+    first, others = np.take_along_axis(scores + (low - b), best, axis=1)[:, 0], scores + (high - b)
+    np.put_along_axis(others, best, -np.inf, axis=1)
+    slack = SLACK * (1.0 + np.abs(scores).max(axis=1, initial=0.0))
+    return first - others.max(axis=1) > np.sqrt(2.0) * bounds + slack
 
 
 def proven_candidates(rows, scores, starts, best, radius) -> np.ndarray:
@@ -86,8 +93,8 @@ class ProvenRows:
         """(n,) bool: whether the label that `predict` gives a row is that of the exact optimum.
 
         True where its lead over every other label exceeds what weights within r = certificate_.radius of
-        these can change, r ‖x‖ for two classes, √2 r ‖x‖ for more; a free intercept of two classes lies
-        within bounds that `fit` has found. A lower `tol` proves more.
+        these can change, r ‖x‖ for two classes, √2 r ‖x‖ for more; free intercepts lie within bounds that
+        `fit` has found. A lower `tol` proves more.
         """
         check_is_fitted(self)
         radius = radius_of(self)
@@ -97,27 +104,35 @@ class ProvenRows:
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         free = self.fit_intercept and not constant
         if self.classes_.size > 2:
-            if free:
-                raise ValueError(
-                    "nothing is known of the free intercepts of more than two classes; fit with "
-                    "intercept_scaling=1 or fit_intercept=False to have predictions proven"
-                )
-            return proven_tops(scores + self.intercept_, bounds)
+            offsets = (self.intercept_, *self._known_offset_range) if free else None
+            return proven_tops(scores + self.intercept_, bounds, offsets)
         ends = self.offset_range if free else (self.intercept_[0], self.intercept_[0])
         return proven_sides(scores.ravel(), bounds, ends)
 
     @property
-    def offset_range(self) -> tuple[float, float]:
-        """Where the optimum's free intercept lies; anywhere where that is not known."""
+    def _known_offset_range(self) -> tuple:
+        """Of more than two classes; a sentence where there were too many of them to find it."""
+        if not hasattr(self, "offset_range_") and radius_of(self) < np.linalg.norm(self._own_weights()[0]):
+            raise ValueError(
+                f"nothing is known of the free intercepts of {self.classes_.size} classes on so many rows; "
+                "fit with intercept_scaling=1 or fit_intercept=False to have predictions proven"
+            )
+        return self.offset_range
+
+    @property
+    def offset_range(self) -> tuple:
+        """Where the optimum's free intercepts lie, of several less one of them; anywhere if not known."""
         return getattr(self, "offset_range_", (-np.inf, np.inf))
 
     def _remember(self, result, problem=None):
-        """Beside: bounds of the free intercept of two classes, unless no prediction can be proven."""
+        """Beside: bounds of free intercepts, unless no prediction can be proven."""
         super()._remember(result)
         vars(self).pop("offset_range_", None)
-        binary = problem is not None and problem.free and problem.structure.name == "binary"
-        if binary and self.certificate_.radius < np.linalg.norm(result.w):
-            self.offset_range_ = problem.offset_range(result.w, self.certificate_.radius)
+        free = problem is not None and problem.free
+        if free and self.certificate_.radius < np.linalg.norm(result.w):
+            found = problem.offset_range(result.w, result.b, self.certificate_.radius)
+            if found is not None:
+                self.offset_range_ = found
 
     def _own_weights(self):
         """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""

@@ -65,6 +65,14 @@ def read_certificate(values) -> Certificate:
     return Certificate.from_dict(values)
 
 
+def read_offset_range(ends, outputs: int) -> tuple:
+    """Two numbers, or of several outputs two arrays of them, the first nowhere above the second."""
+    low, high = np.asarray(ends, dtype=np.float64)
+    if low.shape != (() if outputs == 1 else (outputs,)) or not (low <= high).all():
+        raise ValueError(f"offset_range is {ends!r}")
+    return (float(low), float(high)) if outputs == 1 else (low, high)
+
+
 def read_count(facts, name, least=0) -> int:
     """A whole number of the facts."""
     if type(facts[name]) is not int or facts[name] < least:

@@ -6,10 +6,18 @@ import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import WORDS, Calls, Weights
-from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
+from fenchel.cli.kinds.tagging import Tagging, attribute_table, separator_of, tagger_facts
 from fenchel.cli.kinds.transitions import transition_tables
 from fenchel.cli.output import count, escaped, source
-from fenchel.cli.sentences import FORMATS, iterate_lines, preset_for, read, read_beside, refuse_banned
+from fenchel.cli.sentences import (
+    FORMATS,
+    iterate_lines,
+    preset_for,
+    read,
+    read_beside,
+    refuse_banned,
+    tabs_alone,
+)
 from fenchel.report.tables import Told
 
 
@@ -51,13 +59,7 @@ class Chain(Tagging):
             help="columns: a token a line, the label in the last column. "
             "crfsuite: label TAB attribute TAB ...",
         ),
-        click.option(
-            "--separator",
-            type=click.Choice(["blank", "tab"]),
-            default="blank",
-            show_default=True,
-            help="What is between columns: blanks and tabs, or tabs alone, so that tokens may hold blanks.",
-        ),
+        options.separator,
         click.option(
             "--template",
             default=None,
@@ -96,10 +98,9 @@ class Chain(Tagging):
             raise click.UsageError(
                 "--template goes with columns; a CRFsuite file has its attributes already."
             )
-        model = super().estimator(settings)
-        if settings["separator"] == "tab":
-            model.read_as = {"separator": "tab"}
-        return model
+        if settings["separator"] == "tab" and settings["format"] == "crfsuite":
+            raise click.UsageError("--separator goes with columns; a CRFsuite file always has tabs.")
+        return super().estimator(settings)
 
     def settings_of(self, model):
         """Its template as it was, whether or not the file of that name is still there."""
@@ -110,8 +111,8 @@ class Chain(Tagging):
         return own
 
     def read(self, path, settings):
-        separator = "tab" if settings["separator"] == "tab" else None
-        return read(path, "columns" if settings["template"] else settings["format"], separator)
+        format = "columns" if settings["template"] else settings["format"]
+        return read(path, format, tabs_alone(settings["separator"]))
 
     def read_like(self, path, examples, settings):
         return read_beside(path, examples)
@@ -143,7 +144,7 @@ class Chain(Tagging):
     def read_for(self, model, path):
         if not _has_columns(model):
             return read(path, "crfsuite")
-        corpus, wanted = read(path, "columns", _separator(model)), model.source_.extractor.n_columns + 1
+        corpus, wanted = read(path, "columns", separator_of(model)), model.source_.extractor.n_columns + 1
         if corpus.columns != wanted:
             found = f"{corpus.name}: {count(corpus.columns, 'column')}"
             raise Failure(f"{found}, but the model was trained on {wanted}, the label being the last")
@@ -190,15 +191,10 @@ def _has_columns(model):
     return features.kind == "template"
 
 
-def _separator(model):
-    """What was between columns in training: None for blanks and tabs."""
-    return model.read_as.get("separator")
-
-
 def _column_sentences(model, path):
     """(lines, list of tuples of strings) of each sentence, without the label's column if there is one."""
     wanted = model.source_.extractor.n_columns
-    for lines, tokens in iterate_lines(path, _separator(model)):
+    for lines, tokens in iterate_lines(path, separator_of(model)):
         if tokens is None:
             yield lines, None
             continue

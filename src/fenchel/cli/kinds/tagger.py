@@ -6,9 +6,9 @@ import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import WORDS, Calls, Weights
-from fenchel.cli.kinds.tagging import Tagging, attribute_table, tagger_facts
+from fenchel.cli.kinds.tagging import Tagging, attribute_table, separator_of, tagger_facts
 from fenchel.cli.output import count
-from fenchel.cli.sentences import guess_format, iterate_lines, read
+from fenchel.cli.sentences import guess_format, iterate_lines, read, tabs_alone
 from fenchel.errors import DataError
 from fenchel.report.tables import Told, number
 
@@ -43,15 +43,16 @@ class WordTagger(Tagging):
             help="Whether a frequent word takes only tags that it has in DATA.",
         ),
         options.flag("--observed", "Weights only for attributes with tags they were seen with."),
+        options.separator,
     )
     arguments = ("beam", "rare", "min_count", "tag_dictionary", "observed")
     other_constant = "sigma2"
 
     def read(self, path, settings):
-        return _read_words(path)
+        return _read_words(path, tabs_alone(settings["separator"]))
 
     def read_like(self, path, examples, settings):
-        return _read_words(path)
+        return _read_words(path, examples.separator)
 
     def sizes(self, model, examples, data):
         return f"{examples.sizes()}, {count(data.rows.n_columns, 'attribute')}"
@@ -60,10 +61,10 @@ class WordTagger(Tagging):
         return "a MaxEntTagger has no probability of each tag; --nbest gives those of whole sentences"
 
     def read_for(self, model, path):
-        return _read_words(path)
+        return _read_words(path, separator_of(model))
 
     def sentences(self, model, path):
-        for lines, tokens in iterate_lines(path):
+        for lines, tokens in iterate_lines(path, separator_of(model)):
             yield lines, None if tokens is None else tokens.column(0)
 
     def inspect(self, model, top):
@@ -81,10 +82,10 @@ class WordTagger(Tagging):
         fenchel.MaxEntTagger().fit(WORDS, WORDS).predict(WORDS)
 
 
-def _read_words(path):
+def _read_words(path, separator):
     """A column file; a CRFsuite file, which is none, is told apart."""
     try:
-        return read(path, "columns")
+        return read(path, "columns", separator)
     except DataError:
         if path == "-" or guess_format(path) == "columns":
             raise

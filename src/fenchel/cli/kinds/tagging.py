@@ -34,6 +34,13 @@ class Tagging(Kind):
         lines: those of a column file, blank ones included; None where labels are printed alone.
         """
 
+    def estimator(self, settings):
+        """It remembers what is between the columns of its files."""
+        model = super().estimator(settings)
+        if settings.get("separator") == "tab":
+            model.read_as = {"separator": "tab"}
+        return model
+
     # ---- scores
 
     def measure(self, examples):
@@ -238,3 +245,8 @@ def attribute_table(model, most: int) -> Table:
         rows += [[str(label), names[a], number(weights[a], "+.4f")] for a in heaviest if weights[a]]
     title = "heaviest attributes of each label"
     return Table(["label", "attribute", "weight"], rows, {"weight"}, title, key="attributes")
+
+
+def separator_of(model) -> str | None:
+    """What was between columns in training: None for blanks and tabs."""
+    return model.read_as.get("separator")

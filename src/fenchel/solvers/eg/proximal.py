@@ -21,7 +21,9 @@ from fenchel._math import soft
 from fenchel.certificates import FEW, sum_rounding
 from fenchel.structures.lattice_lanes import KERNEL, ONE
 
-REACH = 0.17  # of λ + κ, as `proximal_penalty` says: measured on corpora of 18 and 80 attributes a token
+# Of λ + κ, as `proximal_penalty` says, without and with an L1 term: measured on corpora of 18 and 80
+# attributes a token. Zeros are found sooner where weights move less.
+REACH, SPARSE_REACH = 0.17, 0.4
 MIXTURES = np.concatenate([[1.0], 1.0 - np.geomspace(1e-7, 0.5, 60)])  # t
 
 
@@ -29,7 +31,7 @@ def proximal_penalty(problem) -> float:
     """κ: what λ lacks to what makes visits easy; 0 where that is not worth a centre."""
     squares, entries = float(problem.design.norms.sum()), problem.examples.rows
     size = squares / np.sqrt(max(entries.shape[0] * entries.nnz, 1))  # √(mean ‖x_t‖² · mean x² of an entry)
-    enough = REACH * problem.examples.mass.mean() * size
+    enough = (SPARSE_REACH if problem.l1 > 0.0 else REACH) * problem.examples.mass.mean() * size
     return enough - problem.lam if problem.lam < 0.5 * enough else 0.0
 
 
@@ -94,19 +96,30 @@ def _pull(d, q, i, t):
 
 
 def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> float:
-    """max over t of D at the mixtures, less what rounding may have added; lam: λ + κ, moved as in `Point`."""
+    """max over t of D at the mixtures, less what rounding may have added; lam: λ + κ, moved as in `Point`.
+
+    D is concave along them: bisection by whether the next mixture is better.
+    """
     u, counts = _pulls(problem, d, q, centre, lam)
     likelihoods = np.empty(problem.n)
     _log_likelihoods(d, q, likelihoods)
     error, mass = sum_rounding(problem.extent, moved), problem.examples.mass
-    best = -np.inf
-    for t in MIXTURES:
+
+    def bound(number):
+        t = MIXTURES[number]
         over = np.maximum(t * u - problem.l1, 0.0)
         square = float(counts @ (over * over))
         concave = float(mass @ _mixed_entropies(t, entropies, likelihoods))
         penalty = square / (2.0 * problem.lam)
         off = (np.sqrt(square) * error + 0.5 * error**2) / problem.lam + FEW * (concave + penalty)
-        best = max(best, concave - penalty - off)
+        return concave - penalty - off
+
+    low, high, best = 0, MIXTURES.size - 1, -np.inf
+    while low < high:
+        middle = (low + high) // 2
+        here, farther = bound(middle), bound(middle + 1)
+        low, high = (low, middle) if here >= farther else (middle + 1, high)
+        best = max(best, here, farther)
     return best
 
 
