@@ -11,14 +11,20 @@ from fenchel.solvers.base import Start
 
 HOME = fenchel.__file__.removesuffix("__init__.py")
 COMPILERS = {"_compile_for_args", "_find_and_load"}  # of Numba, of import
+EVALUATIONS = ["each pass", "when asked"]
 # Every option of every solver, with what it is drawn from; a test asks that none is forgotten.
 OPTIONS = {
     "GIS": {},
     "IIS": {},
-    "SCGIS": {"bound": ["linear", "log"], "order": ["random", "cyclic"]},
-    "CDPrimal": {"line_search": ["fast", "plain"], "order": ["random", "cyclic"]},
-    "SM": {"variant": ["s", "g1", "g2", "q"]},
-    "Newton": {},
+    "SCGIS": {"bound": ["linear", "log"], "order": ["random", "cyclic"], "evaluate": EVALUATIONS},
+    "CDPrimal": {
+        "line_search": ["fast", "plain"],
+        "gamma": [0.01, 0.001, 0.4],
+        "order": ["random", "cyclic"],
+        "evaluate": EVALUATIONS,
+    },
+    "SM": {"variant": ["s", "g1", "g2", "q"], "damped": [True, False]},
+    "Newton": {"damped": [True, False]},
     "LBFGS": {"memory": [10, 1, 3]},
     "TRON": {"accuracy": [0.1, 0.9, 1e-3]},
     "ProxNewton": {},
@@ -27,6 +33,7 @@ OPTIONS = {
     "CDDual": {
         "subproblem": ["auto", "newton", "bisection", "line-search", "multiplier"],
         "xi": [0.1, 0.5, 0.9],
+        "first": [1e-3, 0.5, 1e-9],
     },
     "EG": {
         "order": ["random", "cyclic", "gap"],
@@ -34,13 +41,17 @@ OPTIONS = {
         "eta": [0.5, "search", 0.01, 1.0],
         "first": [None, 0.0, 3.0, 30.0, 800.0],
         "anneal": [1.0, 1.0, 10.0, 1e6],
+        "cap": [1.0, 0.1, 3.0],
+        "adapt": [True, True, False],
     },
     "SDCA": {
         "sampling": ["gap", "uniform", "importance", "gap-importance", "max", "residual"],
         "non_uniform": [0.8, 0.0, 1.0],
         "step_size": ["newton", "one-newton", "fixed"],
         "precision": [1e-3, 1e-9, 1.0],
+        "absolute": [False, True],
         "first": [1e-3, 0.0, 1.0, 1e-12],
+        "renew": [10, 1, None],
     },
     "CuttingPlane": {"slack": ["n", "1"]},
     "CDOutputs": {"cheap": [10, 0, 1]},
