@@ -118,7 +118,7 @@ def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> fl
     while low < high:
         middle = (low + high) // 2
         here, farther = bound(middle), bound(middle + 1)
-        low, high = (low, middle) if here >= farther else (middle + 1, high)
+        low, high = (low, middle) if here > farther else (middle + 1, high)
         best = max(best, here, farther)
     return best
 
