@@ -60,3 +60,14 @@ def test_what_kernels_write_is_in_the_arrays():
 def test_arrays_with_gaps_are_refused():
     with pytest.raises(TypeError, match="flat ones without gaps"):
         read(outer(np.arange(6.0)[::2]))
+
+
+class Interrupted(Outer):
+    @property
+    def block(self):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_on_the_way_into_a_kernel_is_an_exception():
+    with pytest.raises(KeyboardInterrupt):
+        read(Interrupted(*outer(np.ones(2))))

@@ -105,11 +105,15 @@ class _BareModel(models.StructModel):
 
 @unbox(PackedType)
 def _unbox(kind, value, c):
+    """Making the block may fail: Ctrl-C may strike there as anywhere in Python."""
     block = c.pyapi.object_getattr_string(value, "block")
-    address = c.pyapi.object_getattr_string(block, "address")
-    pointer = c.pyapi.long_as_voidptr(address)
-    c.pyapi.decref(address)
-    return NativeValue(pointer, is_error=c.pyapi.c_api_error(), cleanup=lambda: c.pyapi.decref(block))
+    pointer = cgutils.alloca_once_value(c.builder, ir.Constant(BYTE.as_pointer(), None))
+    with c.builder.if_then(cgutils.is_not_null(c.builder, block)):
+        address = c.pyapi.object_getattr_string(block, "address")
+        c.builder.store(c.pyapi.long_as_voidptr(address), pointer)
+        c.pyapi.decref(address)
+    failed = c.pyapi.c_api_error()
+    return NativeValue(c.builder.load(pointer), is_error=failed, cleanup=lambda: c.pyapi.decref(block))
 
 
 @infer_getattr
