@@ -9,22 +9,13 @@ from fenchel.io.liblinear import LOGISTIC, is_liblinear, read_liblinear
 from fenchel.io.models import ModelError, read_model
 from fenchel.trace import Certificate
 
-# class: the module that defines it, imported when a model of it is met
-SAVED = {
-    "LogisticRegression": "fenchel.estimators.flat",
-    "LogisticRegressionCV": "fenchel.estimators.crossvalidated",
-    "LinearSVC": "fenchel.estimators.flat",
-    "MaxEnt": "fenchel.estimators.maxent",
-    "MaxEntTagger": "fenchel.estimators.tagger",
-    "ChainCRF": "fenchel.estimators.chain",
-    "GraphCRF": "fenchel.estimators.graph",
-    "DependencyParser": "fenchel.estimators.parser",
-    "CRF": "fenchel.compat.crf",
-}
+SAVED = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "MaxEnt", "MaxEntTagger", "ChainCRF")
+SAVED += ("GraphCRF", "DependencyParser", "CRF")
 
 
 def _class(name):
-    return getattr(import_module(SAVED[name]), name)
+    """Imported when a model of it is met: one file needs one of them."""
+    return getattr(import_module("fenchel.compat" if name == "CRF" else "fenchel"), name)
 
 
 def load(path):
