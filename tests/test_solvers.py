@@ -153,7 +153,7 @@ HINGE = {
 
 @pytest.mark.parametrize("intercept", [None, 1.0, 3.0], ids=["none", "constant", "constant-3"])
 @pytest.mark.parametrize("name", HINGE)
-@pytest.mark.parametrize("solver", ["cd-dual", "sdca", "eg", "eg-batch", "sgd"])
+@pytest.mark.parametrize("solver", ["cd-dual", "interior-point", "sdca", "eg", "eg-batch", "sgd"])
 def test_the_hinge_loss_reaches_the_optimum_of_linear_svc(solver, name, intercept):
     X, y, C, weight = HINGE[name]
     keep = slice(None) if weight is None else weight > 0.0
@@ -170,7 +170,7 @@ def test_the_hinge_loss_reaches_the_optimum_of_linear_svc(solver, name, intercep
     dense = Dense(wide, y, lam, weight, hinge=True)
     best = dense.primal(w)
 
-    exact = solver in {"cd-dual", "sdca"}
+    exact = solver in {"cd-dual", "interior-point", "sdca"}
     problem = problems.binary(
         X, y, loss="hinge", C=C, fit_intercept=intercept is not None, intercept_scaling=intercept,
         sample_weight=weight,

@@ -28,6 +28,11 @@ FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500
 # Newton's steps over the weights that are not zero; the same three cases.
 NEAR = (5.0, 50.0, 50.0)
 PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell nothing of a centre that moves
+# The hinge loss: dual coordinates first where c is at most HARD, or where a step of the interior point takes
+# longer than SWEEPS passes of theirs; it makes about STEPS. Seconds of a step for each dual variable and for
+# its calls, and those that a pass takes beside its multiplications.
+HARD, SWEEPS, STEPS = 1.0, 10.0, 15.0
+SIZES, CALLS, SWEEP = 4e-8, 5e-4, 1e-4
 QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
@@ -108,7 +113,7 @@ def plan(problem: Problem) -> list:
     if not problem.structure.listed:
         return [_choose_for_sequences(problem)]
     if problem.loss.hinge:
-        return ["cd-dual"]
+        return _choose_for_margins(problem)
     dense = isinstance(problem.design.rows, Table)
     first, second = ("lbfgs", "tron") if dense else ("tron", "lbfgs")
     if _is_worth_a_matrix(problem):
@@ -123,6 +128,22 @@ def plan(problem: Problem) -> list:
     if _suits_dual_coordinates(problem, MOST[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]
+
+
+def _choose_for_margins(problem) -> list:
+    """Dual coordinates where blocks are easy or matrices large; an interior point where it takes less time.
+
+    Coordinates take more passes the larger c = m‖x‖²/λ is, the interior point never more than a few dozen.
+    """
+    if not (problem.lam > 0.0 and _can_wait_for_a_matrix(problem) and _fits("interior-point", problem)):
+        return ["cd-dual"]
+    design, sizes = problem.design, float(np.prod(problem.shape, dtype=float))
+    step = design.matrix_seconds + SIZES * sizes + CALLS
+    sweep = 3e-9 * design.work + SWEEP
+    if _curvature(problem) > HARD and step <= SWEEPS * sweep:
+        return [("interior-point", BATCH), "cd-dual"]
+    patience = max(STEPS * step / sweep, FEW[0][0])
+    return [("cd-dual", (patience, max(0.25 * patience, FEW[0][1]))), "interior-point"]
 
 
 def _has_room_for_a_matrix(problem) -> bool:
@@ -193,8 +214,12 @@ def _choose_for_sequences(problem) -> str:
 def _suits_dual_coordinates(problem, most, least=LITTLE) -> bool:
     rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
-    curvature = problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
-    return curvature >= least and curvature * density <= most
+    return _curvature(problem) >= least and _curvature(problem) * density <= most
+
+
+def _curvature(problem) -> float:
+    """The mean of c = m‖x‖²/λ."""
+    return problem.examples.mass.mean() * problem.design.norms.mean() / problem.lam
 
 
 def solver_name(solver: Solver) -> str:

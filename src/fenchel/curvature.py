@@ -128,13 +128,12 @@ def require_matrix(size: int) -> None:
     )
 
 
-def hessian(design: Design, examples, mu, lam: float) -> np.ndarray:
-    """∇²P, (d, d), at the marginals μ of listed outputs."""
-    mass = examples.mass
+def hessian(design: Design, mass, starts, mu, lam: float) -> np.ndarray:
+    """Σ mass_i A_iᵀ(diag μ_i − μ_i μ_iᵀ)A_i + λI, (d, d); starts: of candidates, else None."""
     if design.matrix:
         return crossed_hessian(design, mass, mu, lam)
-    if examples.starts is not None:
-        return joint_hessian(design, mass, examples.starts, mu, lam)
+    if starts is not None:
+        return joint_hessian(design, mass, starts, mu, lam)
     return quadratic(design, mass * mu[:, 0] * mu[:, 1], lam)
 
 
@@ -225,14 +224,18 @@ class Curved:
         at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
         scores = self.scores(direction)
         self._each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
-        product = self._adjoint(scores)
+        product = self.adjoint(scores)
         product[: self.penalised] += self.lam * direction[: self.penalised]
         return product
 
     def hessian(self, evaluation: Evaluation) -> np.ndarray:
         """∇²P(w), (dim, dim)."""
+        return self.covariances(self.examples.mass, self.marginals_at(evaluation))
+
+    def covariances(self, mass, mu) -> np.ndarray:
+        """Σ mass_i A_iᵀ(diag μ_i − μ_i μ_iᵀ)A_i + λI, (dim, dim), for masses (n,) of any size."""
         require_matrix(self.dim)
-        matrix = hessian(self.design, self.examples, self.marginals_at(evaluation), self.lam)
+        matrix = hessian(self.design, mass, self.examples.starts, mu, self.lam)
         if self.structure.mask is not None:  # a weight that is not there has no part in any other's
             absent = np.flatnonzero(~self.structure.mask)
             matrix[absent], matrix[:, absent] = 0.0, 0.0
@@ -269,14 +272,41 @@ def _threads_for(matrix):
     return threadpool_limits(1, "blas") if matrix.nbytes >= ONE_CORE else nullcontext()
 
 
+class Scaled:
+    """A positive definite matrix, factorised after dividing out its diagonal, which keeps the digits of badly
+    scaled features. A little is added to the rest, as little as it takes to stay positive under rounding.
+    """
+
+    def __init__(self, matrix: np.ndarray):
+        self.scale = diagonal_scale(matrix)
+        for ridge in (1e-14, 1e-12, 1e-10, 1e-8):
+            scaled = _scaled(matrix, self.scale)
+            scaled.flat[:: scaled.shape[0] + 1] += ridge
+            try:
+                self.factor = Cholesky(scaled)
+                return
+            except LinAlgError:
+                continue
+        raise LinAlgError("the matrix is not positive definite")
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        return self.factor.solve(rhs / self.scale) / self.scale
+
+
+def diagonal_scale(matrix) -> np.ndarray:
+    """(d,) the roots of its diagonal, one where that is zero."""
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    scale[scale == 0.0] = 1.0
+    return scale
+
+
 def solve_positive(matrix, rhs) -> np.ndarray:
     """matrix⁻¹ rhs for a symmetric positive (semi-)definite matrix, whatever the scales of its rows.
 
     rhs (d,) or (d, m). Cholesky after dividing out the diagonal, so that badly scaled features keep their
     digits; the pseudo-inverse where the matrix is singular (λ = 0 and dependent features).
     """
-    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    scale[scale == 0.0] = 1.0
+    scale = diagonal_scale(matrix)
     rhs = (rhs.T / scale).T
     try:
         return (Cholesky(_scaled(matrix, scale)).solve(rhs).T / scale).T

@@ -2,7 +2,7 @@
 
 log, hinge     the loss                                descent      P and its subgradient of least norm
 gradient       P and ∇P                                hessian      products with ∇²P
-matrix         ∇²P itself                              surrogates   the matrices of SM
+matrix         ∇²P itself, or one like it              surrogates   the matrices of SM
 columns        the features weight by weight           blocks       the kernels of structures/base
 outcomes       outputs few enough to list              vertices     outputs worth a plane each
 entropy        H out of marginals                      dual         there is one: a regulariser
@@ -28,5 +28,5 @@ WITH_L1 = frozenset({"log", "descent", "columns", "blocks", "outcomes", "entropy
 def offered(structure: Structure | type[Structure], loss) -> frozenset:
     """What a structure gives under a loss, without a regulariser."""
     if loss.hinge:
-        return WITH_HINGE | (structure.offers & {"outcomes", "vertices", "sequences"})
+        return WITH_HINGE | (structure.offers & {"outcomes", "matrix", "vertices", "sequences"})
     return WITH_LOG | (structure.offers - {"vertices"})

@@ -245,7 +245,7 @@ class Problem(Certified, Curved):
         self._each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
-    def _adjoint(self, scores) -> np.ndarray:
+    def adjoint(self, scores) -> np.ndarray:
         """Σ A_iᵀ scores_i, (dim,): one pass."""
         if self.structure.products:
             return self._masked(self.design.adjoint(scores))
@@ -342,10 +342,7 @@ class Problem(Certified, Curved):
         return self.regularizer.weights(self._residuals(mu)[: self.penalised])
 
     def proximal_weights(self, mu, centre=0.0) -> np.ndarray:
-        """(dim,) v = u/λ, which is w(μ) unless there is an L1 term, and the β of the proximal dual,
-
-        β₀ + σ/λ Σ m_i (y_i − μ_i): one pass.
-        """
+        """(dim,) v = u/λ, w(μ) unless there is an L1 term, and β = β₀ + σ/λ Σ m_i (y_i − μ_i): one pass."""
         v = self._residuals(mu) / self.lam
         v[self.penalised :] += centre
         return v

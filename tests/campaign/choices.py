@@ -53,6 +53,7 @@ OPTIONS = {
         "first": [1e-3, 0.0, 1.0, 1e-12],
         "renew": [10, 1, None],
     },
+    "InteriorPoint": {},
     "CuttingPlane": {"slack": ["n", "1"]},
     "CDOutputs": {"cheap": [10, 0, 1]},
     "Perceptron": {},

@@ -25,6 +25,7 @@ SOLVERS = {
     "eg-gap": ("eg:EG", {"order": "gap"}),
     "eg-batch": ("eg:EG", {"batch": True}),
     "sdca": ("sdca:SDCA", {}),
+    "interior-point": ("interiorpoint:InteriorPoint", {}),
     "cutting-plane": ("cuttingplane:CuttingPlane", {}),
     "cd-outputs": ("cdoutputs:CDOutputs", {}),
     "perceptron": ("perceptron:Perceptron", {}),

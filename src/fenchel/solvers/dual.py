@@ -10,6 +10,7 @@ from fenchel._memory import require_memory
 from fenchel.solvers.base import State
 
 PATIENCE = 8  # passes that an example may be left out
+ROUNDS = 4  # further visits at most, to examples that have a gap, before others are chosen
 RENEWAL = 10  # epochs after which what is kept up by increments is computed anew
 
 
@@ -44,10 +45,23 @@ class Due:
     def among(self, order, gaps) -> np.ndarray:
         """The examples of `order` that are due, in its order; gaps (n,): as last met, inf where unknown."""
         known = np.isfinite(gaps)
-        sizes = np.where(known, gaps, 0.0)
-        due = (sizes * self.age >= sizes.mean()) | (self.age >= self.growth**PATIENCE) | ~known
-        self.age = np.where(due, 1.0, self.growth * self.age)
-        return order[due[order]]
+        return order[self._are_due(np.where(known, gaps, 0.0), ~known)[order]]
+
+    def rounds(self, rng, gaps, enough) -> np.ndarray:
+        """Those that are due in random order, where all gaps are known; where these are fewer than `enough`,
+        then those that have a gap, up to ROUNDS times: choosing takes as long as visiting a few.
+        """
+        due = np.flatnonzero(self._are_due(gaps, False))
+        unsettled = due[gaps[due] > 0.0]
+        more = min(ROUNDS, int((enough - due.size) // max(unsettled.size, 1)))
+        order = [due, *[unsettled] * more]
+        return np.concatenate([rng.permutation(each) for each in order]).view(np.uint64)
+
+    def _are_due(self, gaps, unknown) -> np.ndarray:
+        due = (gaps * self.age >= gaps.mean()) | (self.age >= self.growth**PATIENCE) | unknown
+        self.age *= self.growth
+        self.age[due] = 1.0
+        return due
 
 
 def array_bytes(problem) -> int:

@@ -12,7 +12,8 @@ from math import log
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._math import TINY
+from fenchel._math import REORDER, TINY
+from fenchel._sparse import column, row_begin, row_end
 from fenchel.solvers.cddual.pair import solve_pair
 from fenchel.structures import base
 
@@ -104,29 +105,75 @@ def put_block(blocks, i, rate, fresh, z, mu, delta, v):
 
 
 @njit(cache=True, nogil=True)
-def hinge_epoch(blocks, order, mu, v):
+def hinge_epoch(blocks, order, mu, v, met):
     """Crammer and Singer's blocks, yu2011 (17), labels crossed with attributes: K is ‖x‖² times the identity,
 
     so the new block is the point of the simplex nearest to μ + (s + cost)/a, a = m‖x‖²/λ. One pass in the
-    given order; mu, v written. Returns the gap met.
+    given order; mu, v written, and met (n,), the gap of each example visited.
     """
-    s, cost, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    gap = 0.0
+    s, room = np.empty(blocks.size), np.empty(blocks.size)
+    moved, targets = np.empty(blocks.size, np.uint64), blocks.outcomes.targets
     for i in order:
         mu_i, rate = mu[i], blocks.mass[i] / blocks.lam
-        gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, cost)
+        base.block_scores(blocks, i, v, s)
+        for e in range(targets.indptr[i], targets.indptr[i + 1]):
+            s[targets.indices[e]] -= targets.data[e]  # cost-augmented, less one everywhere
+        top, mean = _top_and_mean(s, mu_i)
+        met[i] = max(top - mean, 0.0)
         a = rate * blocks.layout.norms[i]
-        if a > 0.0:
-            top = s[0]
-            for j in range(mu_i.size):
-                top = max(top, s[j])
-            for j in range(mu_i.size):  # less the largest: where a is tiny, s/a would swallow μ
-                z[j] = mu_i[j] + (s[j] - top) / a
-            _project(z, cost)
-        else:
-            base.block_argmax(blocks, i, s, z)
-        put_block(blocks, i, rate, False, z, mu_i, cost, v)
-    return gap
+        if met[i] > 0.0 and a > 0.0:
+            for j in range(s.size):  # less the largest: where a is tiny, s/a would swallow μ
+                s[j] = mu_i[j] + (s[j] - top) / a
+            _put_few(blocks.layout, i, rate, s, _threshold(s), mu_i, room, moved, v)
+        elif met[i] > 0.0:
+            base.block_argmax(blocks, i, s, mu_i)
+
+
+@helper(cache=True, nogil=True, fastmath=REORDER)
+def _top_and_mean(s, mu):
+    """max s and ⟨s, μ⟩."""
+    top, mean = s[0], 0.0
+    for j in range(s.size):
+        top = max(top, s[j])
+        mean += s[j] * mu[j]
+    return top, mean
+
+
+@helper(cache=True, nogil=True, fastmath=REORDER)
+def _threshold(z):
+    """θ for which max(z − θ, 0), the point of the simplex nearest to z, has the sum one (Michelot 1986).
+
+    It rises from the largest z less one, below which it cannot be; each time what exceeds it is summed.
+    """
+    threshold = z[0]
+    for j in range(z.size):
+        threshold = max(threshold, z[j])
+    threshold -= 1.0
+    for _ in range(z.size):
+        total, count = 0.0, 0.0
+        for j in range(z.size):
+            total += z[j] if z[j] > threshold else 0.0
+            count += 1.0 if z[j] > threshold else 0.0
+        if not total - 1.0 > threshold * count:
+            break
+        threshold = (total - 1.0) / count
+    return threshold
+
+
+@helper(cache=True, nogil=True)
+def _put_few(layout, i, rate, z, threshold, mu, delta, moved, v):
+    """μ_i ← max(z − threshold, 0), and v with it; mu, v, delta, moved written. Most labels do not move."""
+    count, labels = np.uint64(0), np.uint64(layout.labels)
+    for j in range(labels):
+        new = max(z[j] - threshold, 0.0)
+        if new != mu[j]:
+            delta[count], moved[count] = rate * (mu[j] - new), j
+            mu[j] = new
+            count += np.uint64(1)
+    for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
+        x, begin = layout.rows.data[e], column(layout.rows, i, e) * labels
+        for c in range(count):
+            v[begin + moved[c]] += x * delta[c]
 
 
 @helper(cache=True, nogil=True)
@@ -142,45 +189,21 @@ def _augmented(blocks, i, v, mu, s, cost):
     return max(s[best] - mean, 0.0)
 
 
-@helper(cache=True, nogil=True)
-def _project(z, scratch):
-    """z ← the nearest point of the simplex: max(z − θ, 0) with the θ that makes the sum one; z written.
-
-    Numbers enter in decreasing order as long as they exceed the threshold of those before them.
-    """
-    for j in range(z.size):  # insertion: the numbers are few, and nearly all of them small
-        k = j
-        while k > 0 and scratch[k - 1] < z[j]:
-            scratch[k] = scratch[k - 1]
-            k -= 1
-        scratch[k] = z[j]
-    total, threshold = 0.0, 0.0
-    for j in range(z.size):
-        total += scratch[j]
-        if scratch[j] * (j + 1) <= total - 1.0:
-            break
-        threshold = (total - 1.0) / (j + 1)
-    for j in range(z.size):
-        z[j] = max(z[j] - threshold, 0.0)
-
-
 @njit(cache=True, nogil=True)
-def hinge_pair_epoch(blocks, order, mu, v):
-    """Candidates: pair updates of the hinge dual, clipped to the simplex; mu, v written. Returns the gap met.
+def hinge_pair_epoch(blocks, order, mu, v, met):
+    """Candidates: pair updates of the hinge dual, clipped to the simplex; mu, v and met (n,) written.
 
     The pair is the outcome of largest slope that has mass, and the one of least slope.
     """
     s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     first, second = np.empty(blocks.size), np.empty(blocks.size)
-    gap = 0.0
     for i in order:
         mu_i, rate = base.block_view(blocks, mu, i), blocks.mass[i] / blocks.lam
-        gap += blocks.mass[i] * _augmented(blocks, i, v, mu_i, s, first)
+        met[i] = _augmented(blocks, i, v, mu_i, s, first)
         for j in range(mu_i.size):
             z[j], slopes[j] = mu_i[j], -s[j]
         optimise_hinge(blocks, i, rate, z[: mu_i.size], slopes, first, second)
         put_block(blocks, i, rate, False, z, mu_i, first, v)
-    return gap
 
 
 @helper(cache=True, nogil=True)

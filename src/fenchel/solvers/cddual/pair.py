@@ -150,15 +150,15 @@ def _backtrack(z, c, a, b, slope, move):
 
 
 @njit(cache=True, nogil=True)
-def hinge_epoch(blocks, order, mu, v):
-    """Algorithm 1, one pass in the given order; mu, v written. Returns the gap met."""
-    rows, gap = blocks.layout.rows, 0.0
+def hinge_epoch(blocks, order, mu, v, met):
+    """Algorithm 1, one pass in the given order; mu, v written, and met (n,), the gaps of those visited."""
+    rows = blocks.layout.rows
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)
         margin = row_dot(rows, i, v) + 1.0 - 2.0 * blocks.outcomes.y[i]  # cost-augmented: +1 over −1
         p, q = mu[i, 0], mu[i, 1]
-        gap += blocks.mass[i] * (q * margin if margin > 0.0 else -p * margin)
+        met[i] = q * margin if margin > 0.0 else -p * margin
         step = blocks.mass[i] / blocks.lam
         a = step * blocks.layout.norms[i]
         change = margin / a if abs(margin) < a else np.sign(margin)
@@ -168,4 +168,3 @@ def hinge_epoch(blocks, order, mu, v):
             mu[i, 0] = new
             mu[i, 1] = 1.0 - new
             row_add(rows, i, -step * change, v)
-    return gap

@@ -12,10 +12,11 @@ import numpy as np
 from fenchel.solvers.cddual import lists, pair
 from fenchel.solvers.cddual.multiplier import Lanes
 from fenchel.solvers.cddual.pair import Method
-from fenchel.solvers.dual import DualSolver, DualState
+from fenchel.solvers.dual import DualSolver, DualState, Due
 
 EPS2 = 1e-8  # (36): the first dual point
 ROUND = 1e5  # multiplications that take as long as what is done between steps
+GROWTH = 4.0  # hinge loss: of the gap of an example that is left out, per pass
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
 
 METHODS = {
@@ -41,6 +42,8 @@ class CDDualState(DualState):
     fresh: bool = False  # v is still zero: the first pass builds it
     inner: float = INNER_FIRST
     last_gap: float = np.nan
+    met: np.ndarray | None = None  # (n,) hinge loss: the gap of each example when last visited
+    due: Due | None = None
 
 
 class LanesState(CDDualState):
@@ -116,7 +119,10 @@ class CDDual(DualSolver):
         fresh, centre = start is None and not problem.loss.hinge, self.first_centre(problem, start)
         v = problem.origin if fresh else problem.proximal_weights(mu, centre)
         common = {"rng": np.random.default_rng(self.seed), "fresh": fresh, "centre": centre}
-        if method is Method.MULTIPLIER and not problem.loss.hinge:
+        if problem.loss.hinge:
+            met, due = np.zeros(problem.n), Due(problem.n, GROWTH)
+            return CDDualState(mu=mu, v=v, met=met, due=due, **common)
+        if method is Method.MULTIPLIER:
             return LanesState(problem, mu, v, **common)
         return CDDualState(mu=mu, v=v, logs=problem.structure.logarithms(mu), **common)
 
@@ -135,18 +141,22 @@ class CDDual(DualSolver):
         """One round; where few examples are due and that takes no time, several, up to half a pass."""
         visits, enough = 0, min(0.5, ROUND / max(problem.design.work, 1.0)) * problem.n
         while visits < enough:
-            visits += self._round(problem, state)
+            visits += self._round(problem, state, enough)
 
-    def _round(self, problem, state) -> int:
+    def _round(self, problem, state, enough) -> int:
         """Optimise the blocks that are due; returns how many."""
+        if problem.loss.hinge:
+            return self._met(problem, state, *self._hinge_step(problem, state, enough))
         order = state.rng.permutation(problem.n).view(np.uint64)
         visits = order.size
-        if problem.loss.hinge:
-            gap = self._hinge_step(problem, state, order)
-        elif isinstance(state, LanesState):
+        if isinstance(state, LanesState):
             visits, gap = state.lanes.epoch(problem, order, state.fresh and state.epochs == 0)
         else:
             gap = self._log_step(problem, state, order)
+        return self._met(problem, state, visits, gap)
+
+    def _met(self, problem, state, visits, gap) -> int:
+        """Count the visits and remember the gap that they met."""
         state.passes += visits / problem.n
         state.oracle_calls += visits
         state.updates += visits
@@ -158,12 +168,16 @@ class CDDual(DualSolver):
         state.last_gap = gap
         return visits
 
-    def _hinge_step(self, problem, state, order):
+    def _hinge_step(self, problem, state, enough):
+        """Visits of those that are due, first of all, and the gap: most have none, and are visited rarely."""
         if problem.structure.name == "binary":
             epoch = pair.hinge_epoch
         else:
             epoch = lists.hinge_epoch if _has_even_blocks(problem) else lists.hinge_pair_epoch
-        return sum(epoch(problem.blocks, some, state.mu, state.v) for some in problem.examples.visits(order))
+        order = state.due.rounds(state.rng, state.met, enough)
+        for some in problem.examples.visits(order):
+            epoch(problem.blocks, some, state.mu, state.v, state.met)
+        return order.size, float(problem.examples.mass @ state.met)
 
     def _log_step(self, problem, state, order):
         method = int(self._method(problem))
