@@ -34,7 +34,7 @@ def look_of(path: str) -> str | None:
             head = stream.read(HEAD)
     except DataError:
         return None
-    if head[8:10] == b'{"' or head.startswith((b"lCRF", b"solver_type ")):
+    if (head[8:10] == b'{"' and b"\0" in head[:8]) or head.startswith((b"lCRF", b"solver_type ")):
         return "model"
     text = head.decode(errors="replace").split("\n")
     return _look_of_lines([line.rstrip("\r") for line in text[:LINES]])
