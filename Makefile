@@ -35,10 +35,10 @@ papers: $(READY)
 test-matrix: $(READY)
 	$(BIN)/python .ci/matrix.py $(if $(ROWS),--rows $(ROWS)) $(if $(NEWEST),--newest $(NEWEST)) $(TESTS)
 
-# The site, in site/.
+# The site, in site/; a warning is an error.
 docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[docs]"
-	$(BIN)/mkdocs build --quiet
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # Wheel and sdist, each installed into an empty environment and tried on the README's program.
 dist: $(READY)

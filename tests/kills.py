@@ -23,35 +23,13 @@ import fenchel
 from fenchel.cli import cli
 
 RUNS = {
-    "lr gis": ("lr", "rows", "--solver", "gis", "--tol", "0.2", "--max-passes", "400"),
-    "lr cd-dual": (
-        "lr",
-        "rows",
-        "--solver",
-        "cd-dual",
-        "-C",
-        "1e4",
-        "--tol",
-        "1e-12",
-        "--max-passes",
-        "3000",
-    ),
-    "lr auto": ("lr", "rows", "-C", "1e3", "--tol", "1e-10"),
-    "lr sag": ("lr", "rows", "--solver", "sag", "--tol", "1e-8"),
-    "crf eg-gap": ("crf", "words", "--template", "chunk", "--solver", "eg-gap", "--tol", "1e-9"),
-    "crf lbfgs": (
-        "crf",
-        "words",
-        "--template",
-        "chunk",
-        "--solver",
-        "lbfgs",
-        "--tol",
-        "1e-9",
-        "--threads",
-        "2",
-    ),
-    "crf hinge": ("crf", "words", "--template", "chunk", "--loss", "hinge", "--tol", "1e-6"),
+    "lr gis": "lr rows --solver gis --tol 0.2",
+    "lr cd-dual": "lr rows --solver cd-dual --tol 1e-10",
+    "lr auto": "lr rows -C 1e3 --tol 1e-10",
+    "lr sag": "lr rows --solver sag --tol 1e-8",
+    "crf eg-gap": "crf words --template chunk --solver eg-gap --tol 1e-9",
+    "crf lbfgs": "crf words --template chunk --solver lbfgs --tol 1e-6 --threads 2",
+    "crf hinge": "crf words --template chunk --loss hinge --tol 1e-3",
 }
 
 
@@ -76,9 +54,9 @@ def start(run, output, *more) -> int:
     child = os.fork()
     if child == 0:
         try:
-            cli.main(["train", *RUNS[run], "-o", str(output), "-q", *more], standalone_mode=True)
+            cli.main(["train", *RUNS[run].split(), "-o", str(output), "-q", *more], standalone_mode=True)
         except SystemExit as end:
-            os._exit(end.code)
+            os._exit(end.code or 0)
         finally:
             os._exit(3)
     return child
@@ -126,15 +104,14 @@ def main():
             run = list(RUNS)[rounds % len(RUNS)]
             if run not in whole:
                 for again in range(2):  # the first compiles, the second is timed, with checkpoints as later
-                    began, kept = (
-                        time.perf_counter(),
-                        ("--checkpoint", str(folder / "run.ckpt"), "--every", "0"),
-                    )
-                    finish(start(run, folder / "whole", *(kept if again else ())))
+                    began = time.perf_counter()
+                    kept = ("--checkpoint", str(folder / "run.ckpt"), "--every", "0") if again else ()
+                    finish(start(run, folder / "whole", *kept))
                 whole[run] = time.perf_counter() - began, bits(folder / "whole")
                 print(f"{run}: {whole[run][0]:.2f} s without a kill", flush=True)
             met += kill_and_resume(run, folder, rng, *whole[run])
             rounds += 1
+            print(f"{run}: {met} kills so far", flush=True)
     print(f"{met} kills in {rounds} runs: all ended at the weights of a run that nobody killed")
 
 

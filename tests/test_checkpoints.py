@@ -12,6 +12,7 @@ import pytest
 import fenchel
 from fenchel import ChainCRF, Checkpoint, LogisticRegression, problems, solve
 from fenchel.errors import DataError
+from fenchel.io.tensors import write_tensors
 from fenchel.solvers import SOLVERS
 
 RNG = np.random.default_rng(5)
@@ -62,6 +63,8 @@ def test_a_run_that_was_cut_off_ends_where_it_would_have(solver, tmp_path):
     assert np.array_equal(again.w, whole.w) and np.array_equal(again.b, whole.b)
     assert again.certificate.gap == whole.certificate.gap
     assert [row.primal for row in again.trace] == [row.primal for row in whole.trace]
+    ended = solve(small(solver), solver, keeper=Checkpoint(tmp_path / "run.ckpt", resume=True), **limits)
+    assert np.array_equal(ended.w, whole.w) and len(ended.trace) == len(whole.trace)
 
 
 @pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs", "cd-outputs", "perceptron"])
@@ -105,6 +108,16 @@ def test_a_damaged_checkpoint_is_refused_and_a_missing_one_is_a_fresh_start(tmp_
             model.fit(X, Y)
 
 
+def test_a_newer_checkpoint_and_a_gzipped_one(tmp_path):
+    path = tmp_path / "run.ckpt.gz"
+    whole = LogisticRegression(solver="gis", callbacks=[Checkpoint(path)]).fit(X, Y)
+    again = LogisticRegression(solver="gis", callbacks=[Checkpoint(path, resume=True)]).fit(X, Y)
+    assert path.read_bytes()[:2] == b"\x1f\x8b" and np.array_equal(again.coef_, whole.coef_)
+    write_tensors(tmp_path / "new", {"w": X}, {"checkpoint_version": "7"})
+    with pytest.raises(DataError, match="new: checkpoint format 7, but this fenchel reads format 1"):
+        LogisticRegression(callbacks=[Checkpoint(tmp_path / "new", resume=True)]).fit(X, Y)
+
+
 def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path):
     path, settings = tmp_path / "run.ckpt", {"solver": "sdca", "tol": 1e-9}
     with pytest.warns(Warning, match="limit of passes"):
@@ -140,15 +153,17 @@ def test_kill_and_resume_on_the_command_line(tmp_path):
     def command(name, passes, *more):
         return [*common, "--max-passes", str(passes), "-o", name, *more]
 
-    running = subprocess.Popen(command("killed", 10**9, *kept), cwd=tmp_path)
-    while not (tmp_path / "run.ckpt").exists():
-        time.sleep(0.01)
-    time.sleep(0.2)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    for resume in ((), ("--resume",)):  # `tests/kills.py` has fifty, at random moments
+        running = subprocess.Popen(command("killed", 10**9, *kept, *resume), cwd=tmp_path)
+        while not (tmp_path / "run.ckpt").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
     assert not (tmp_path / "killed").exists()
     for arguments in (command("whole", 3000), command("again", 3000, *kept, "--resume")):
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), done.stderr  # 1: the limit of passes, the same for both
     whole, again = fenchel.load(tmp_path / "whole"), fenchel.load(tmp_path / "again")
     assert np.array_equal(whole.coef_, again.coef_)
+    assert not list(tmp_path.glob(".run.ckpt.*")), "what a killed process had begun to write is left"

@@ -7,7 +7,7 @@ import pytest
 import fenchel
 from commands import fails, run
 from fenchel.io.treebanks import read_treebank
-from fenchel.metrics import attachment_scores
+from fenchel.metrics import attachment_scores, scores_by_length
 
 RULES = {"D": ("the", "a"), "N": ("cat", "dog", "bird"), "V": ("sees", "likes")}
 SETTINGS = ("--min-count", "1", "--solver", "eg-gap", "--threads", "1")
@@ -122,3 +122,21 @@ def test_what_is_wrong_is_said_with_file_and_line(folder):
     bad.write_text(sentence(0).replace("\t3\tobj", "\t0\tobj"))
     said = fails("train", "parser", bad, "-o", folder / "x")
     assert said == f"{bad}:5: a second root, after word 3; expected one"
+
+
+def test_a_page_of_a_parser_has_scores_by_length_and_of_labels(folder):
+    page = folder / "page.html"
+    result = run("report", folder / "model", "--test", folder / "test.conll", "-o", page)
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    for expected in ("heads by the length of the arc", "labels of the true arcs", "confusion"):
+        assert f"<caption>{expected}" in text
+    assert "<td>root</td><td class=number>1.0000</td>" in text
+
+
+def test_scores_by_length():
+    found = scores_by_length(
+        [[2, 3, 0], [2, 0], [2, 0, 2, 3, 2, 2, 2, 2, 2]], [[2, 0, 2], [0, 1], [9] * 8 + [2]]
+    )
+    assert found["root"] == (0.0, 0.0, 0.0, 3) and found["7 and more"] == (1 / 3, 1.0, 0.5, 1)
+    assert found["1"] == (1 / 4, 1 / 6, 0.2, 6) and sum(row[-1] for row in found.values()) == 14

@@ -17,7 +17,7 @@ from fenchel.snapshots import freeze, thaw
 
 # What the loop remembers beside its state.
 REMEMBERED = ("trace", "steps", "checked", "longest", "forecast", "best", "dual", "next_check", "calibration")
-REMEMBERED += ("gradient_norm_at_zero",)
+REMEMBERED += ("gradient_norm_at_zero", "ended")
 
 
 class Keeper(Protocol):

@@ -154,7 +154,7 @@ class _Run:
         self.check_every, self.callbacks = check_every, callbacks
         self.validate, self.gradients = validate, gradients and not problem.loss.hinge
         self.meter = Meter(compiling_clock())
-        self.steps, self.checked = 0, -1
+        self.steps, self.checked, self.ended = 0, -1, False
         self.longest = {"step": 0.0, "check": 0.0}  # seconds
         self.forecast = Forecast()
         self.trace = Trace(solver=solver_name(self.solver), problem=str(problem))
@@ -185,9 +185,11 @@ class _Run:
     def to_the_end(self, start) -> Result:
         with self.meter.running():
             state = self.solver.init(self.problem, start)
+        status = Status.RUNNING
         if self.keeper is not None:
             state = resumed(self, state)
-        status = Status.RUNNING
+            if self.ended:  # and goes on only where tol or limits have changed
+                status, self.ended = self._decide(self.trace[-1], state), False
         try:
             while status is Status.RUNNING:
                 if self._due(state):
@@ -203,6 +205,7 @@ class _Run:
             self._measure(state)
             status = Status.INTERRUPTED
         if self.keeper is not None:
+            self.ended = True
             keep(self, state)
         return self._result(state, status)
 

@@ -94,6 +94,31 @@ def attachment_scores(words, heads, predicted, labels=None, predicted_labels=Non
     return out
 
 
+LENGTHS = {"root": 0, "1": 1, "2": 2, "3 to 6": 6, "7 and more": np.inf}  # the largest distance of each
+
+
+def scores_by_length(heads, predicted) -> dict[str, tuple]:
+    """Precision, recall and F1 of arcs by their length |head − word|, and how many true ones there are.
+
+    An arc from the root, head 0, has no length: it counts apart. heads, predicted: lists of lists.
+    """
+    lengths = [np.array(list(chain.from_iterable(map(_lengths, some)))) for some in (heads, predicted)]
+    right, limits = _agree(heads, predicted), list(LENGTHS.values())
+    true, found = (np.searchsorted(limits, some) for some in lengths)
+    out = {}
+    for k, name in enumerate(LENGTHS):
+        both, support = np.sum(right & (true == k)), np.sum(true == k)
+        given = np.sum(found == k)
+        scores = _ratio(np.array([both, both, 2 * both]), np.array([given, support, given + support]))
+        out[name] = (*scores.tolist(), int(support))
+    return out
+
+
+def _lengths(heads):
+    """The distance of each word from its head; 0 where that is the root."""
+    return [abs(head - word) if head else 0 for word, head in enumerate(heads, start=1)]
+
+
 def _agree(truth, predicted) -> np.ndarray:
     """(N,) bool of lists of lists."""
     pairs = zip(chain.from_iterable(truth), chain.from_iterable(predicted), strict=True)

@@ -19,7 +19,10 @@ TOP = 200  # heaviest features that a page lists, of taggers for each label: the
     "-o", "--output", required=True, type=options.FILE, metavar="PAGE", help="The HTML file to write."
 )
 @click.option(
-    "--test", type=options.FILE, metavar="DATA", help="Labelled data: adds scores and, of labels, confusions."
+    "--test",
+    type=options.FILE,
+    metavar="DATA",
+    help="Labelled data: adds scores and confusions of labels, of parsers scores by length.",
 )
 @options.reading
 @options.quiet
@@ -75,7 +78,7 @@ def _model_sections(fitted, path, test, settings):
     if test:
         examples = kind.labelled(fitted, test, reading_for(fitted, settings))
         facts, table = kind.scores(fitted, examples)
-        tables = [one for one in (table, kind.confusion(fitted, examples)) if one is not None]
+        tables = [*([table] if table else []), *kind.details(fitted, examples)]
         sections.append((f"Scores on {os.path.basename(test)}", facts, tables))
     facts, tables = kind.inspect(fitted, TOP)
     sections.append(("The model", facts_of(fitted, path) | facts, tables))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from fenchel.errors import DataError
 from fenchel.io.checkpoints import read_checkpoint, write_checkpoint
-from fenchel.io.files import discard_leftovers
 
 # What a fingerprint says, in the words of a refusal.
 WHAT = {
@@ -48,10 +47,7 @@ class Checkpoint:
 
     def load(self, fingerprint):
         """The arrays and values that were kept; None where none were, or are not asked for."""
-        if not self.resume:
-            return None
-        discard_leftovers(self.path)
-        if not self.path.exists():
+        if not (self.resume and self.path.exists()):
             return None
         found, arrays, encoded = read_checkpoint(self.path)
         for name, value in fingerprint.items():

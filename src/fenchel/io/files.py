@@ -97,6 +97,8 @@ def open_output(path):
         temporary = path
     else:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        if os.name == "posix":  # elsewhere asking whether a process runs would end it
+            _discard_leftovers(path)
     try:
         with open(temporary, "wb") as file, _compressed(file, path) as stream:
             yield stream
@@ -129,9 +131,8 @@ def _reason(error, given, path) -> str:
     return f"{reason}; the file that was there is untouched" if path.is_file() else reason
 
 
-def discard_leftovers(path) -> None:
-    """Remove what `open_output` had begun to write to this path in processes that were killed."""
-    path = Path(os.path.realpath(path))
+def _discard_leftovers(path) -> None:
+    """Remove what processes that were killed had begun to write to this path."""
     for one in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         process = one.name.split(".")[-2]
         if process.isdigit() and not _is_running(int(process)):

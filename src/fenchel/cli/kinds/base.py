@@ -164,9 +164,9 @@ class Kind(ABC):
     def scores(self, model, examples) -> tuple[dict, Table | None]:
         """The facts and the table that `fenchel evaluate` prints of labelled examples."""
 
-    def confusion(self, model, examples) -> Table | None:
-        """How often each label was taken for each other one, for `report`; None where there are none."""
-        return None
+    def details(self, model, examples) -> list[Table]:
+        """What a page of `report` shows beside `scores`: which labels were taken for which."""
+        return []
 
     @abstractmethod
     def inspect(self, model, top: int) -> tuple[dict, list[Table]]:

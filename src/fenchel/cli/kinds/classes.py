@@ -3,6 +3,9 @@
 from fenchel.cli.output import in_pieces, json_line, label_text
 from fenchel.report.tables import Table, Told, number
 
+CONFUSED = 60  # classes that a table of confusions has at most
+WIDTH = 60  # letters of their names above its columns; where there would be more, numbers
+
 
 def label_lines(labels, names, shares, form):
     """Pieces of lines, a label each, and behind it probabilities if the form asks for them.
@@ -41,16 +44,25 @@ def class_table(truth, predicted, classes) -> Table:
 
 
 def confusion_table(truth, predicted) -> Table:
-    """How many of each class (a row) were taken for each class (a column)."""
+    """How many of each class (a row) were taken for each class (a column); of many, those mistaken most."""
     import numpy as np
 
     labels, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
     counts = np.zeros((labels.size, labels.size), dtype=int)
     np.add.at(counts, (codes[: len(truth)], codes[len(truth) :]), 1)
-    names = [label_text(label) for label in labels.tolist()]
-    rows = [[name, *map(number, row)] for name, row in zip(names, counts.tolist(), strict=True)]
     title = "confusion: rows are the truth, columns what the model says"
-    return Table(["truth", *names], rows, set(names), title, heat=True, key="confusion")
+    if labels.size > CONFUSED:
+        wrong = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+        kept = np.sort(np.argsort(-wrong, kind="stable")[:CONFUSED])
+        labels, counts = labels[kept], counts[np.ix_(kept, kept)]
+        title += f"; the {CONFUSED} classes that are mistaken most"
+    names = [label_text(label) for label in labels.tolist()]
+    heads = names
+    if sum(map(len, names)) > WIDTH:
+        heads = list(map(str, range(1, len(names) + 1)))
+        names = [f"{head} {name}" for head, name in zip(heads, names, strict=True)]
+    rows = [[name, *map(number, row)] for name, row in zip(names, counts.tolist(), strict=True)]
+    return Table(["truth", *heads], rows, set(heads), title, heat=True, key="confusion")
 
 
 def weights_fact(weights) -> Told:

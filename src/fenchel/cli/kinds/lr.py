@@ -188,8 +188,8 @@ class Linear(Kind):
         facts |= proven_facts(model, X)
         return facts, class_table(y, predicted, model.classes_)
 
-    def confusion(self, model, examples):
-        return confusion_table(examples.y, model.predict(examples.X))
+    def details(self, model, examples):
+        return [confusion_table(examples.y, model.predict(examples.X))]
 
     def inspect(self, model, top):
         """Classes and sizes, and the features that weigh most."""

@@ -112,10 +112,10 @@ class Events(Kind):
             return facts, None
         return facts, class_table(np.array(examples.y), model.predict(examples), model.classes_)
 
-    def confusion(self, model, examples):
+    def details(self, model, examples):
         import numpy as np
 
-        return None if examples.joint else confusion_table(np.array(examples.y), model.predict(examples))
+        return [] if examples.joint else [confusion_table(np.array(examples.y), model.predict(examples))]
 
     def inspect(self, model, top):
         """Labels and sizes, and the weights that are heaviest."""

@@ -1,7 +1,7 @@
 """The kind `parser`: heads of words, from a treebank."""
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import click
@@ -9,7 +9,7 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.kinds.base import Calls, Kind, Weights
-from fenchel.cli.kinds.classes import weights_fact
+from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
 from fenchel.cli.output import certificate_fact, count, json_line
 from fenchel.report.tables import Table, Told, number
 
@@ -153,6 +153,27 @@ class Parser(Kind):
             for name, (n, *found) in scores.items()
         ]
         return facts, Table(columns, rows, numbers=set(columns[1:]), key="words")
+
+    def details(self, model, examples):
+        """Heads by the length of the arc; scores of labels, and which were taken for which."""
+        import numpy as np
+
+        from fenchel.metrics import scores_by_length
+
+        heads = model.predict(examples.X)
+        columns = ["distance to the head", "precision", "recall", "F1", "true arcs"]
+        rows = [
+            [name, *(number(score, ".4f") for score in scores), number(arcs)]
+            for name, (*scores, arcs) in scores_by_length(examples.y, heads).items()
+        ]
+        tables = [Table(columns, rows, set(columns[1:]), "heads by the length of the arc", key="lengths")]
+        if model.labels_ is None or examples.labels is None:
+            return tables
+        both = examples.labels, model.predict_labels(examples.X, examples.y)
+        truth, guessed = (np.array(list(chain.from_iterable(some))) for some in both)
+        named = class_table(truth, guessed, None), confusion_table(truth, guessed)
+        named[0].title = "labels of the true arcs"
+        return [*tables, *named]
 
     def inspect(self, model, top):
         """Words, tags and labels; the heaviest features."""

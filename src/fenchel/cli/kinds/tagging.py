@@ -99,8 +99,11 @@ class Tagging(Kind):
             return facts, _span_table(corpus.tags, predicted)
         return facts, class_table(truth, guessed, np.array(sorted({*known, *corpus.labels})))
 
-    def confusion(self, model, corpus):
-        return confusion_table(_flat(corpus.tags), _flat(_tagged(model, corpus)))
+    def details(self, model, corpus):
+        """Of spans the table of labels too."""
+        truth, guessed = _flat(corpus.tags), _flat(_tagged(model, corpus))
+        spans = are_spans([str(label) for label in model.classes_])
+        return [*([class_table(truth, guessed, None)] if spans else []), confusion_table(truth, guessed)]
 
 
 def _tagged(model, corpus):
