@@ -1,10 +1,11 @@
 """Start-up in fresh processes: `import fenchel`, and a small fit with a warm and with a cold kernel cache.
 
     python benchmarks/startup.py [solver ...]
-    python benchmarks/startup.py --first
+    python benchmarks/startup.py --first [word ...]
 
---first: processor seconds of the first fit and prediction of each kind of model on tiny data, imports not
-counted, with an empty kernel cache and again with what it then holds.
+--first: processor seconds of the first fit and prediction of each kind of model on tiny data, or of those
+whose names have one of these words, imports not counted, with an empty kernel cache and again with what it
+then holds.
 
 "over" is the wall time of the fit less its second run in the same process (the solving) and less the imports
 of Numba and scikit-learn, measured in a process that does only these.
@@ -42,6 +43,8 @@ import fenchel, fenchel.compat
 X = np.random.default_rng(0).normal(size=(60, 3)); y = np.arange(60)
 S = [[["a"], ["b"]], [["a"], ["c"]]] * 5; T = [["x", "y"], ["y", "x"]] * 5
 W = [["the", "dog", "runs"], ["a", "cat", "sits"]] * 5; V = [["D", "N", "V"]] * 10; D = [[{{"a": 1}}]] * 10
+G = [fenchel.Graph([["a"], ["b"], ["c"]], [(0, 1), (1, 2)])] * 10; L = [["x", "y", "x"], ["y", "y", "x"]] * 5
+B = [[("a", "A"), ("b", "B"), ("c", "A")]] * 9; H = [[2, 0, 2]] * 9
 t = time.process_time(); {code}; print(time.process_time() - t)
 """
 MODELS = {
@@ -54,14 +57,19 @@ MODELS = {
     "ChainCRF, observed": "fenchel.ChainCRF(observed=True).fit(S, T).predict(S)",
     "ChainCRF, banned": "fenchel.ChainCRF(banned=[('x', 'x')]).fit(S, T).predict(S)",
     "ChainCRF, hinge": "fenchel.ChainCRF(loss='hinge').fit(S, T).predict(S)",
+    "GraphCRF": "fenchel.GraphCRF().fit(G, L).predict(G)",
+    "GraphCRF, hinge": "fenchel.GraphCRF(loss='hinge').fit(G, L).predict(G)",
+    "DependencyParser": "fenchel.DependencyParser(min_count=1).fit(B, H).predict(B)",
+    "DependencyParser, hinge": "fenchel.DependencyParser(min_count=1, loss='hinge').fit(B, H).predict(B)",
     "compat.CRF, c1": "fenchel.compat.CRF(c1=1, c2=1).fit(D, [['x'], ['y']] * 5).predict(D)",
 }
 
 
-def first_fits():
-    """A line for each kind of model."""
+def first_fits(words):
+    """A line for each kind of model whose name has one of these words, where there are some."""
     print("| first fit and prediction | empty cache, processor s | full cache |\n|---|--:|--:|")
-    for name, code in MODELS.items():
+    chosen = {name: code for name, code in MODELS.items() if not words or any(w in name for w in words)}
+    for name, code in chosen.items():
         with tempfile.TemporaryDirectory() as cache:
             cold, warm = (run(FIRST.format(code=code), cache)[0] for _ in range(2))
             print(f"| {name} | {cold:.1f} | {warm:.2f} |", flush=True)
@@ -80,8 +88,8 @@ def run(code, cache):
 def main():
     from fenchel.solvers import SOLVERS
 
-    if sys.argv[1:] == ["--first"]:
-        first_fits()
+    if sys.argv[1:2] == ["--first"]:
+        first_fits(sys.argv[2:])
         return
 
     with tempfile.TemporaryDirectory() as empty:

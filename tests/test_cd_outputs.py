@@ -6,6 +6,8 @@ import scipy.sparse as sp
 
 from chains import allow_only, random_data
 from fenchel import problems, solve
+from fenchel._cache import njit
+from fenchel.graphs import join_graphs
 from fenchel.solvers import CDOutputs
 from fenchel.solvers.base import Start
 from fenchel.solvers.cdoutputs import flows
@@ -13,6 +15,7 @@ from fenchel.solvers.cdoutputs.flows import Flows
 from fenchel.solvers.cdoutputs.lists import Lists
 from fenchel.structures import base
 from fenchel.trace import Status
+from graphs import random_problem
 
 TOL = 1e-4
 LENGTHS = (1, 2, 5, 7, 3, 8, 6, 4, 1, 7) * 3
@@ -55,7 +58,7 @@ def tokens_of(cache):
 
 def assert_flow(problem, cache):
     """Masses are positive, sum to one, agree between neighbours to the last bit; weights are those of μ."""
-    starts, K = set(problem.examples.starts.tolist()), problem.structure.labels
+    starts, K, label = set(problem.examples.starts.tolist()), problem.structure.labels, cache.origin.labels
     nodes = None
     for t, support in enumerate(tokens_of(cache)):
         before, here = np.zeros(K), np.zeros(K)
@@ -63,7 +66,8 @@ def assert_flow(problem, cache):
             assert mass > 0.0
             before[a] += mass
             here[b] += mass
-            assert t in starts or problem.structure.banned is None or not problem.structure.banned[a, b]
+            banned = problem.structure.banned
+            assert t in starts or banned is None or not banned[label[a], label[b]]
         assert here.sum() == 1.0
         if t not in starts:
             np.testing.assert_array_equal(before, nodes)
@@ -79,14 +83,16 @@ def assert_flow(problem, cache):
     assert cache.dual(problem) == pytest.approx(problem.dual(mu), rel=1e-10, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["plain", "values", "banned", "no transitions"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "values", "banned", "no transitions", "observed", "observed values"]
+)
 def test_a_flow_stays_a_flow(kind):
-    examples = data(transitions=kind != "no transitions")
-    if kind == "values":
+    examples = data(transitions=kind != "no transitions", K=10 if "observed" in kind else 4)
+    if "values" in kind:
         examples.X *= np.random.default_rng(0).normal(size=examples.X.shape)
     if kind == "banned":
         examples.banned = allow_only(examples)
-    made = examples.problem("hinge", C=1.0)
+    made = examples.problem("hinge", C=1.0, observed="observed" in kind)
     cache, duals = go(made, 6)
     assert isinstance(cache, Flows)
     assert_flow(made, cache)
@@ -131,6 +137,29 @@ def test_an_output_larger_than_all_before_gets_room(monkeypatch):
     monkeypatch.setattr("fenchel.solvers.cdoutputs.lists._most_parts", lambda _: np.ones(made.n, np.uint64))
     result = solve(made, CDOutputs(), tol=TOL)
     assert result.status is Status.CONVERGED
+
+
+def test_graphs_are_stepped_over_by_the_components_where_outputs_differ():
+    """Two edges and a node alone, all labels 1 but those of the path 3 - 0, which are told apart by links."""
+    graphs = join_graphs([0, 5], [[(3, 0), (1, 2)]])
+    made = problems.graph(np.ones((5, 1)), [0, 0, 0, 0, 0], graphs, labels=2, loss="hinge")
+    one, other = made.near_target(0.0), np.zeros(made.shape)
+    for node, label in enumerate((1, 1, 0, 1, 1)):  # node 2 agrees: 3 - 0, 1 and 4 are left
+        other[2 * node + label] = 1.0
+    other[10 + 3] = other[14 + 2] = 1.0  # of the links: (1, 1), (1, 0)
+    pieces = np.zeros(made.shape, np.uint64)
+    assert count_pieces(made.blocks, one, other, pieces) == 3
+    own = [set(pieces[2 * node : 2 * node + 2].tolist()) for node in range(5)]
+    assert own == [{1}, {2}, {0}, {1}, {3}]
+    assert pieces[10:14].tolist() == [1, 0, 0, 1] and pieces[14:].tolist() == [2, 0, 2, 0]
+    result = solve(random_problem(loss="hinge"), CDOutputs(), tol=1e-4, max_passes=2000)
+    assert result.status is Status.CONVERGED
+    assert all(row.primal >= row.dual for row in result.trace)
+
+
+@njit
+def count_pieces(blocks, one, other, pieces):
+    return base.block_pieces(blocks, 0, one, other, pieces)
 
 
 # ---- one optimum
@@ -220,14 +249,14 @@ def test_without_cheap_passes_every_visit_asks():
         CDOutputs(cheap=-1)
 
 
-@pytest.mark.parametrize("kind", ["flows", "lists", "banned"])
+@pytest.mark.parametrize("kind", ["flows", "lists", "banned", "observed"])
 def test_a_warm_start(kind, monkeypatch):
     examples = data()
     if kind == "lists":
         by_lists(monkeypatch)
     if kind == "banned":
         examples.banned = allow_only(examples)
-    made, next_one = (examples.problem("hinge", C=C) for C in (1.0, 1.5))
+    made, next_one = (examples.problem("hinge", C=C, observed=kind == "observed") for C in (1.0, 1.5))
     before = solve(made, CDOutputs(), tol=TOL)
     cache, duals = go(made, 2, before.start)
     assert duals[0] >= (0.999 if kind == "lists" else 0.5) * problem_dual(before)

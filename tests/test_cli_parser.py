@@ -112,6 +112,14 @@ def test_inspect_and_path(folder):
     assert model.labels_ is None and model.score(found.tokens, found.heads) == 1.0
 
 
+def test_race(folder):
+    settings = ("--no-labels", "--min-count", "1", "--threads", "1", "--tol", "0.01")
+    result = run("race", "parser", folder / "train.conll", *settings, "--solvers", "eg,eg-gap")
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.stdout.split("\n") if line.startswith("eg")]
+    assert [row[0] for row in rows] == ["eg", "eg-gap"] and result.stdout.count("converged") == 2
+
+
 def test_what_is_wrong_is_said_with_file_and_line(folder):
     bad = folder / "bad.conll"
     bad.write_text(sentence(0).replace("\t3\tsubj", "\t1\tsubj"))

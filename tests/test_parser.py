@@ -56,7 +56,8 @@ def test_probabilities_are_those_of_all_trees(model):
     assert [heads for heads, _ in found] == listed[order].tolist()
     np.testing.assert_allclose([score for _, score in found], np.log(p[order]), atol=1e-12)
     expected = [table[np.arange(n), heads].sum() for heads in listed]
-    assert model.predict([sentence], decoding="mbr") == [listed[int(np.argmax(expected))].tolist()]
+    assert model.predict([sentence]) == [listed[int(np.argmax(expected))].tolist()]
+    assert model.predict([sentence], decoding="tree") == [listed[order[0]].tolist()]
 
 
 def test_an_explanation_adds_up(model):

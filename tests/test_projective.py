@@ -7,23 +7,34 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import problems, trees
+from fenchel._cache import njit
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
 from fenchel.offers import offered
 from fenchel.solvers import SOLVERS, solver_class
-from fenchel.structures import eisner
+from fenchel.structures import base, eisner
 from fenchel.structures.projective import Projective
-from fenchel.structures.tree_decoding import best_trees
+from fenchel.structures.tree_decoding import all_best_trees, all_marginals, best_trees
 from trees_listed import parts
 from trees_listed import trees as listed_trees
 
 CASES = [(n, single) for n in range(1, 7) for single in (True, False)]
 
 
+def one_sentence(n):
+    return np.array([0, n], np.uint64), np.array([0, n * n], np.uint64)
+
+
 def marginals(n, s, single):
-    mu, tops = np.empty(n * n), np.empty(n)
-    rest = eisner.marginals(n, s, single, mu, tops)
-    return rest + tops.sum(), mu
+    mu, levels = np.empty(n * n), np.empty(1)
+    all_marginals(*one_sentence(n), 0, 1, s, single, mu, levels)
+    return levels[0], mu
+
+
+def best_tree(n, s, single):
+    heads = np.empty(n, np.int64)
+    all_best_trees(*one_sentence(n), 0, 1, s, single, heads)
+    return heads
 
 
 @pytest.mark.parametrize(("n", "single"), CASES)
@@ -39,8 +50,9 @@ def test_sums_and_maxima_are_those_of_all_trees(n, single):
         assert level == pytest.approx(scores.max() + np.log(np.exp(scores - scores.max()).sum()), rel=1e-14)
         np.testing.assert_allclose(mu, p @ listed, atol=1e-12)
         np.testing.assert_allclose(mu.reshape(n, n).sum(axis=1), 1.0, rtol=1e-13)
-        best = np.empty(n, np.int64)
-        assert eisner.best_tree(n, s, single, best) == pytest.approx(scores.max(), rel=1e-14)
+        best = best_tree(n, s, single)
+        of_best = scores[(heads == best).all(axis=1)]
+        assert of_best == pytest.approx(scores.max(), rel=1e-14)
         found, values = np.empty((k, n), np.int64), np.empty(k)
         count = best_trees(n, s, single, found, values)
         assert count == min(k, len(heads))
@@ -139,6 +151,30 @@ def test_value_and_gradient_are_those_of_all_trees(single):
     assert now.value == pytest.approx(objective(problem, w, F, lengths, "log", single), rel=1e-12)
     ends = [objective(problem, w + t * d, F, lengths, "log", single) for t in (h, -h)]
     assert now.gradient @ d == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6)
+
+
+@njit
+def entropies_at(blocks, theta, found, rounding):
+    mu = np.empty(blocks.size)
+    for i in range(blocks.mass.size):
+        own = base.block_view(blocks, theta, i)
+        loss = base.block_marginals(blocks, i, own, mu)
+        found[i], rounding[i] = base.block_entropy_at(blocks, i, own, mu, loss)
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0, 1e6])
+def test_the_entropy_at_scores_is_that_of_all_trees_and_never_more(scale, single):
+    problem, _, lengths = made(single=single)
+    theta = scale * np.random.default_rng(3).normal(size=problem.shape)
+    found, rounding = np.empty(problem.n), np.empty(problem.n)
+    entropies_at(problem.blocks, theta, found, rounding)
+    for i, (n, end) in enumerate(zip(lengths, np.cumsum(lengths**2), strict=True)):
+        scores = parts(n, single) @ theta[end - n * n : end]
+        p = np.exp(scores - np.logaddexp.reduce(scores))
+        entropy = -(p[p > 0.0] @ np.log(p[p > 0.0]))
+        assert found[i] <= entropy + 1e-12
+        assert found[i] >= entropy - 2.0 * rounding[i] - 1e-12 and rounding[i] <= 1e-13 * (1.0 + scale) * n
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])

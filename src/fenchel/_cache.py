@@ -26,6 +26,7 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
 )
 from numba.core.ccallback import CFunc
+from numba.extending import models, register_model
 
 from fenchel import __version__
 
@@ -34,8 +35,21 @@ NOWHERE = "no folder for it can be written"
 _told = []
 
 
+class _Places(CompileResultCacheImpl):
+    """Numba's, for kernels that may call others by their address."""
+
+    def rebuild(self, target_context, payload):
+        code = payload[0][2][0]  # machine code, in which symbols have their names
+        for each in _externals:
+            if each.symbol.encode() in code:
+                each.address  # noqa: B018 (makes it known)
+        return super().rebuild(target_context, payload)
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of one kernel; a file that cannot be read or written costs a compilation, not the fit."""
+
+    _impl_class = _Places
 
     def __init__(self, kernel):
         super().__init__(kernel)
@@ -78,7 +92,7 @@ class _ExistingInTree(_Existing, InTreeCacheLocator):
     pass
 
 
-class _ReadOnlyPlaces(CompileResultCacheImpl):
+class _ReadOnlyPlaces(_Places):
     _locator_classes = (_ExistingGiven, _ExistingInTree)
 
 
@@ -113,28 +127,38 @@ def helper(function=None, **options):
     return njit(function, no_cpython_wrapper=True, **options)
 
 
-class External:
+_externals = []
+
+
+class External(types.ExternalFunction):
     """A kernel of plain pointers that is compiled once and called by its address: see `external`."""
 
     def __init__(self, function, signature):
         arguments, result = sigutils.normalize_signature(signature)
         self.kernel = CFunc(function, (arguments, result), locals={}, options={"error_model": "numpy"})
         self.kernel._cache = cache_for(function)
-        self.name = f"{function.__module__}.{function.__name__}"
-        self.callee = types.ExternalFunction(self.name, typing.signature(result, *arguments))
+        super().__init__(f"{function.__module__}.{function.__name__}", typing.signature(result, *arguments))
+        _externals.append(self)
 
     @cached_property
     def address(self) -> int:
         """Where it is; from then on what calls it can be compiled or loaded, and not before."""
         self.kernel.compile()
-        llvmlite.binding.add_symbol(self.name, self.kernel.address)
+        llvmlite.binding.add_symbol(self.symbol, self.kernel.address)
         return self.kernel.address
+
+    def get_call_type(self, context, args, kws):
+        self.address  # noqa: B018 (makes it known)
+        return super().get_call_type(context, args, kws)
+
+
+register_model(External)(models.OpaqueModel)
 
 
 def external(signature):
     """Decorate a kernel for many callers: what Numba compiles into each of them anew takes seconds each time.
 
-    Jitted code calls its `callee` with `array.ctypes`; somebody must have asked for its `address` before.
+    Jitted code calls it with `array.ctypes`. It is compiled with the first of its callers.
     """
     return lambda function: External(function, signature)
 

@@ -370,7 +370,10 @@ class Problem(Certified, Curved):
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
         mu = self.examples.room(self.shape)
-        passes.all_targets(self.blocks, epsilon, mu)
+        if epsilon > 0.0:
+            passes.near_targets(self.blocks, epsilon, mu)
+        else:
+            passes.all_targets(self.blocks, mu)
         return mu
 
     def tilt(self, mu, overwrite=False) -> np.ndarray:

@@ -179,17 +179,21 @@ class DependencyParser(Trained):
     def _scores(self, tokens):
         return self.features_.scores(tokens, self.coef_, self.n_jobs)
 
-    def predict(self, sentences, *, decoding="tree") -> list:
+    def predict(self, sentences, *, decoding=None) -> list:
         """The heads of the words of each sentence, as lists: 0 for the root, else a word from 1.
 
-        decoding : "tree" for the likeliest tree, "mbr" for the one with the most right heads to be expected
-            (minimum Bayes risk; log loss only)
+        decoding : "mbr" for the tree with the most right heads to be expected (minimum Bayes risk; log loss
+            only, and its default), "tree" for the likeliest tree
         """
-        if decoding not in DECODINGS:
+        if decoding not in (None, *DECODINGS):
             raise ValueError(f"decoding={decoding!r}; there are {', '.join(map(repr, DECODINGS))}")
         tokens = self.encode(sentences)
-        scores = self._marginals(tokens)[0] if decoding == "mbr" else self._scores(tokens)
-        return cut(self._best(tokens, scores), tokens.starts)
+        return cut(self._heads(tokens, decoding), tokens.starts)
+
+    def _heads(self, tokens, decoding=None) -> np.ndarray:
+        """(N,) the heads that `predict` finds."""
+        by_marginals = self.loss == "log" if decoding is None else decoding == "mbr"
+        return self._best(tokens, self._marginals(tokens)[0] if by_marginals else self._scores(tokens))
 
     def _best(self, tokens, scores) -> np.ndarray:
         """(N,) the heads of the trees of largest score."""
@@ -252,7 +256,7 @@ class DependencyParser(Trained):
         if self.labels_ is None:
             raise ValueError("the model was fitted without labels of arcs; give them to fit")
         if heads is None:
-            flat = self._best(tokens, self._scores(tokens))
+            flat = self._heads(tokens)
         else:
             flat = np.fromiter(chain.from_iterable(as_heads(heads, tokens, False)), np.int64)
         return cut(self.labels_.predict(self.features_.rows(tokens, flat)), tokens.starts)
@@ -264,7 +268,7 @@ class DependencyParser(Trained):
     def score(self, sentences, heads, sample_weight=None) -> float:
         """The unlabelled attachment score: the fraction of words whose head is right."""
         tokens = self.encode(sentences)
-        predicted = self._best(tokens, self._scores(tokens))
+        predicted = self._heads(tokens)
         truth = label_lists("heads", heads, np.diff(tokens.starts).tolist())
         right = predicted == np.fromiter(chain.from_iterable(truth), np.int64)
         weights = check_sequence_weights(sample_weight, len(tokens))

@@ -35,7 +35,7 @@ BETWEEN, AROUND, ALONE = 13, 14, 18
 TEMPLATES, ATTACHMENTS = 19, 15
 DISTANCES = ("1", "2", "3", "4", "5", "6-10", "11+")
 FIXED = 35  # features of an arc beside those of tags between
-_ONE = np.uint64(1)
+_ONE, _PAIR = np.uint64(1), np.uint64(2)
 _ODD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 ABSENT = np.uint32(0xFFFFFFFF)
@@ -76,10 +76,13 @@ def _attachment(h, m):
 
 @helper(cache=True, nogil=True, forceinline=True)
 def _put(value, template, attached, keys, count):
-    """The key without and with the attachment; keys written. Returns how many there are now."""
-    key = (value * np.uint64(TEMPLATES) + np.uint64(template)) * np.uint64(ATTACHMENTS)
+    """The key without and with the attachment; keys written. Returns how many there are now.
+
+    template: unsigned, as a plain number would have Numba compile this anew for each.
+    """
+    key = (value * np.uint64(TEMPLATES) + template) * np.uint64(ATTACHMENTS)
     keys[count], keys[count + _ONE] = key, key + attached
-    return count + _ONE + _ONE
+    return count + _PAIR
 
 
 @njit(cache=True, nogil=True)
@@ -94,25 +97,25 @@ def arc_keys(d, i, h, m, keys):
     attached, count, TT = _attachment(h, m), np.uint64(0), T * T
     head, word = hw * W * TT, mw * TT
     tag = ht * T
-    count = _put(head + tag, 0, attached, keys, count)
-    count = _put(head, 1, attached, keys, count)
-    count = _put(tag, 2, attached, keys, count)
-    count = _put(word + mt, 3, attached, keys, count)
-    count = _put(word, 4, attached, keys, count)
-    count = _put(mt, 5, attached, keys, count)
-    count = _put(head + word + tag + mt, 6, attached, keys, count)
-    count = _put(word + tag + mt, 7, attached, keys, count)
-    count = _put(head + word + mt, 8, attached, keys, count)
-    count = _put(head + tag + mt, 9, attached, keys, count)
-    count = _put(head + word + tag, 10, attached, keys, count)
-    count = _put(head + word, 11, attached, keys, count)
-    count = _put(tag + mt, 12, attached, keys, count)
+    count = _put(head + tag, np.uint64(0), attached, keys, count)
+    count = _put(head, np.uint64(1), attached, keys, count)
+    count = _put(tag, np.uint64(2), attached, keys, count)
+    count = _put(word + mt, np.uint64(3), attached, keys, count)
+    count = _put(word, np.uint64(4), attached, keys, count)
+    count = _put(mt, np.uint64(5), attached, keys, count)
+    count = _put(head + word + tag + mt, np.uint64(6), attached, keys, count)
+    count = _put(word + tag + mt, np.uint64(7), attached, keys, count)
+    count = _put(head + word + mt, np.uint64(8), attached, keys, count)
+    count = _put(head + tag + mt, np.uint64(9), attached, keys, count)
+    count = _put(head + word + tag, np.uint64(10), attached, keys, count)
+    count = _put(head + word, np.uint64(11), attached, keys, count)
+    count = _put(tag + mt, np.uint64(12), attached, keys, count)
     h_next, h_last = _tag_at(d, begin, n, h + 1), _tag_at(d, begin, n, h - 1)
     m_next, m_last = _tag_at(d, begin, n, m + 1), _tag_at(d, begin, n, m - 1)
-    count = _put(((ht * T + h_next) * T + m_last) * T + mt, AROUND, attached, keys, count)
-    count = _put(((h_last * T + ht) * T + m_last) * T + mt, AROUND + 1, attached, keys, count)
-    count = _put(((ht * T + h_next) * T + mt) * T + m_next, AROUND + 2, attached, keys, count)
-    count = _put(((h_last * T + ht) * T + mt) * T + m_next, AROUND + 3, attached, keys, count)
+    count = _put(((ht * T + h_next) * T + m_last) * T + mt, np.uint64(AROUND), attached, keys, count)
+    count = _put(((h_last * T + ht) * T + m_last) * T + mt, np.uint64(AROUND + 1), attached, keys, count)
+    count = _put(((ht * T + h_next) * T + mt) * T + m_next, np.uint64(AROUND + 2), attached, keys, count)
+    count = _put(((h_last * T + ht) * T + mt) * T + m_next, np.uint64(AROUND + 3), attached, keys, count)
     keys[count] = np.uint64(ALONE * ATTACHMENTS) + attached
     count += _ONE
     for b in range(min(h, m) + 1, max(h, m)):
@@ -120,7 +123,7 @@ def arc_keys(d, i, h, m, keys):
         for other in range(min(h, m) + 1, b):
             new = new and d.tags[begin + np.uint64(other - 1)] != between
         if new:
-            count = _put((ht * T + between) * T + mt, BETWEEN, attached, keys, count)
+            count = _put((ht * T + between) * T + mt, np.uint64(BETWEEN), attached, keys, count)
     return count
 
 

@@ -47,10 +47,17 @@ def first_points(problem, mu, warm: bool) -> Points:
 
 def added(problem, points: Points, found, sizes=None) -> Points:
     """The points, and found_i behind those of each example i with sizes[i] > 0; by default of all."""
-    sizes = sizes_of(problem.blocks, found) if sizes is None else sizes
+    sizes = per_example(problem, found != 0.0).astype(np.uint64) if sizes is None else sizes
     points = with_room(points, sizes, "use slack='1' or sgd")
     _append_all(problem.blocks, found, sizes, points)
     return points
+
+
+def per_example(problem, values) -> np.ndarray:
+    """(n,) the sums of values, one for each part, over the parts of each example."""
+    if values.ndim == 2:
+        return values.sum(axis=1, dtype=float)
+    return np.add.reduceat(values, problem.blocks.layout.offsets[:-1].astype(np.int64), dtype=float)
 
 
 def no_points(n: int) -> Points:
@@ -65,15 +72,16 @@ def aged(points: Points, visited=slice(None)) -> Points:
     return points._replace(idle=np.where(points.alpha > 0.0, 0, points.idle + once[_owners(points)]))
 
 
-def with_room(old: Points, sizes, advice: str) -> Points:
-    """The points but those long idle, and a free slot for sizes[i] parts behind those of each example."""
-    slot = np.arange(old.alpha.size) - old.members[:-1].astype(np.int64)[_owners(old)]
-    keep = (old.idle <= SPARE) & (slot < old.used.astype(np.int64)[_owners(old)]) | (slot == 0)
+def with_room(old: Points, sizes, advice: str, slots: int = 1) -> Points:
+    """The points but those long idle, and free slots for sizes[i] parts each behind those of each example."""
+    place = np.arange(old.alpha.size) - old.members[:-1].astype(np.int64)[_owners(old)]
+    keep = (old.idle <= SPARE) & (place < old.used.astype(np.int64)[_owners(old)]) | (place == 0)
     kept = np.bincount(_owners(old)[keep], minlength=sizes.size)
-    counts = kept + (sizes > 0)
+    counts = kept + slots * (sizes > 0)
     room, free = np.zeros(int(counts.sum()), np.int64), np.zeros(int(counts.sum()), bool)
-    free[(np.cumsum(counts) - 1)[sizes > 0]] = True
-    room[free], room[~free] = sizes[sizes > 0], old.sizes[keep]
+    for slot in range(1, slots + 1):
+        free[(np.cumsum(counts) - slot)[sizes > 0]] = True
+    room[free], room[~free] = np.repeat(sizes[sizes > 0], slots), old.sizes[keep]
     needed = 12 * int(room.sum()) + 8 * int(np.square(counts).sum()) + 40 * room.size
     require_memory(needed, f"lists of {room.size} outputs", advice)
     new = _room(counts, room)
@@ -107,15 +115,6 @@ def _owners(points: Points) -> np.ndarray:
     """(V,) the example of each slot."""
     counts = np.diff(points.members.astype(np.int64))
     return np.repeat(np.arange(counts.size), counts)
-
-
-@njit(cache=True, nogil=True)
-def sizes_of(blocks, found):
-    """(n,) how many numbers of each block are not 0."""
-    sizes = np.zeros(blocks.mass.size, np.uint64)
-    for i in range(sizes.size):
-        sizes[i] = size_of(base.block_view(blocks, found, i))
-    return sizes
 
 
 @helper(cache=True, nogil=True)

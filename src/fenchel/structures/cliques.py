@@ -236,6 +236,53 @@ def write_output(plan, labels, mu):
                 mu[_entry_of(plan, c, e, labels)] = 1.0
 
 
+@helper(**KERNEL)
+def labels_in(plan, n, mu):
+    """(n,) the labels that a 0/1 vector stands for."""
+    labels, at = np.zeros(n, np.uint32), NO
+    for v in range(np.uint64(n)):
+        for k in range(plan[table_word(plan, v)]):
+            labels[v] = k if mu[at + k] > 0.5 else labels[v]
+        at += plan[table_word(plan, v)]
+    return labels
+
+
+@helper(**KERNEL)
+def spread_over(plan, one, other, piece):
+    """Give the piece of a node to the nodes of its tables whose labels differ too; piece (n,) written.
+
+    Returns whether there were such without one.
+    """
+    grown = False
+    for number in range(plan[CLIQUES]):
+        c = _clique(plan, number)
+        for m in range(plan[c + ENTERS]):
+            e, found = _entering(plan, c, m), NO
+            for a in range(plan[c + AXIS] if plan[e] == NO else NO):
+                found = max(found, piece[_node(plan, c, a)] if plan[e + TWO + a] > NO else NO)
+            for a in range(plan[c + AXIS] if found > NO else NO):
+                v = _node(plan, c, a)
+                if plan[e + TWO + a] > NO and one[v] != other[v] and piece[v] == NO:
+                    piece[v], grown = found, True
+    return grown
+
+
+@helper(**KERNEL)
+def write_pieces(plan, one, other, piece, pieces):
+    """The piece of each part of either labelling that is not one of both; pieces written."""
+    for j in range(plan[SIZE]):
+        pieces[j] = NO
+    for number in range(plan[CLIQUES]):
+        c = _clique(plan, number)
+        for m in range(plan[c + ENTERS]):
+            e, found = _entering(plan, c, m), NO
+            for a in range(plan[c + AXIS] if plan[e] == NO else NO):
+                found = max(found, piece[_node(plan, c, a)] if plan[e + TWO + a] > NO else NO)
+            if found > NO:
+                pieces[_entry_of(plan, c, e, one)] = found
+                pieces[_entry_of(plan, c, e, other)] = found
+
+
 @helper(cache=True, nogil=True, fastmath=False)
 def output_score(plan, labels, s):
     """⟨s, the labels as marginals⟩."""
@@ -307,7 +354,7 @@ ANY = 2**40  # a length that no array has: of pointers it is not known
 
 
 @external(f"float64({PLAN}, {LABELS}, {NUMBERS}, {NUMBERS}, int64)")
-def _sum_over(plan, labels, s, mu, back):
+def sum_over(plan, labels, s, mu, back):
     """Marginals at the scores s, if `back` is not 0; mu written. Returns −log p(labels)."""
     plan, labels, s = carray(plan, ANY), carray(labels, ANY), carray(s, ANY)
     digits, room = new_room(plan)
@@ -319,15 +366,6 @@ def _sum_over(plan, labels, s, mu, back):
 
 
 @external(f"float64({PLAN}, {LABELS}, {NUMBERS})")
-def _find_best(plan, labels, s):
+def find_best(plan, labels, s):
     """`best_labels`."""
     return best_labels(carray(plan, ANY), carray(s, ANY), carray(labels, ANY))
-
-
-sum_over, find_best = _sum_over.callee, _find_best.callee
-
-
-def make_ready() -> None:
-    """What must be done before any kernel of graphs is compiled or loaded."""
-    for kernel in (_sum_over, _find_best):
-        kernel.address  # noqa: B018 (asked for)

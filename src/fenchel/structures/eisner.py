@@ -16,10 +16,14 @@ every inner loop runs along two rows.
 from math import exp, inf, log
 
 import numpy as np
+from numba import carray
 
-from fenchel._cache import helper, njit
+from fenchel._cache import external, helper
 from fenchel._math import REORDER
 
+SPLIT, RIGHT, LEFT = 0, 1, 2  # the charts S, R and L
+NUMBERS, HEADS = "CPointer(float64)", "CPointer(int64)"
+ANY = 2**40  # a length that no array has: of pointers it is not known
 LONGEST = 340  # words up to which the number of trees, below 6.75ⁿ, cannot overflow
 LEAST = 1e-250  # of the sum over trees: what has underflowed before is nothing beside it
 
@@ -31,14 +35,14 @@ def arc(n, head, word):
     return np.uint64((m - 1) * n + (h if h < m else h - 1))
 
 
-@njit(cache=True, nogil=True)
+@external(f"float64(int64, {NUMBERS}, boolean, {NUMBERS}, {NUMBERS})")
 def marginals(n, s, single, mu, tops):
     """Marginals of all arcs at the scores s; mu (n·n,) and tops (n,), the best score of each word, written.
 
     Returns log Z less the sum of the tops: every tree is then at most 1, and none of weight is lost. In
     probabilities; by logarithms where their sum underflows.
     """
-    N = n + 1
+    N, s, mu, tops = n + 1, carray(s, ANY), carray(mu, ANY), carray(tops, ANY)
     charts = np.zeros(13 * N * N)
     for m in range(n):
         tops[m] = -inf
@@ -129,42 +133,45 @@ def _outside(N, single, share, c, mu):
 
 @helper(cache=True, nogil=True, fastmath=False)
 def _log_marginals(n, s, single, tops, c, mu):
-    """The same with charts S, R, L of logarithms; c, mu written.
+    """The same with charts of logarithms, and probabilities of S, R and L behind them; c, mu written.
 
     From the whole down to the parts: each has the probability of what it is a part of times its share there.
     The heads of a word then sum to one whatever rounding has made of the scores.
     """
     N, terms = n + 1, np.empty(n)
     for at in range(3 * N * N):
-        c[at] = -inf
-    for at in range(3 * N * N, 5 * N * N):
-        c[at] = 0.0
+        c[at], c[3 * N * N + at] = -inf, 0.0
     for i in range(N):
-        c[N * N + i * N + i] = c[2 * N * N + i * N + i] = 0.0
+        c[(RIGHT * N + i) * N + i] = c[(LEFT * N + i) * N + i] = 0.0
     for a in range(n * n):
         mu[a] = 0.0
     for width in range(1, N):
         for i in range(N - width):
             for chart in range(3):
-                if i > 0 or chart == 0 or (chart == 1 and (not single or width == n)):
+                if i > 0 or chart == SPLIT or (chart == RIGHT and (not single or width == n)):
                     c[(chart * N + i) * N + i + width] = _shares(n, chart, i, i + width, s, tops, c, terms)
-    if c[N * N + n] > -inf:
-        _hand_down(n, s, tops, c, terms, mu)
-    return c[N * N + n]
+    level = c[RIGHT * N * N + n]
+    if level > -inf:
+        c[(3 + RIGHT) * N * N + n] = 1.0
+        for width in range(n, 0, -1):
+            for i in range(N - width):
+                for chart in (RIGHT, LEFT, SPLIT):
+                    _hand_down(n, chart, i, i + width, s, tops, c, terms, mu)
+    return level
 
 
 @helper(cache=True, nogil=True, fastmath=False)
 def _shares(n, chart, i, j, s, tops, c, terms):
-    """The share of each split in S (0), R (1) or L (2) of i, j; terms written. Returns log of their sum."""
+    """The share of each split in a chart of i, j; terms written. Returns the logarithm of their sum."""
     N, top, total = n + 1, -inf, 0.0
     for k in range(i, j):
-        if chart == 0:
-            terms[k - i] = c[(N + i) * N + k] + c[(2 * N + k + 1) * N + j]
-        elif chart == 1:
+        if chart == SPLIT:
+            terms[k - i] = c[(RIGHT * N + i) * N + k] + c[(LEFT * N + k + 1) * N + j]
+        elif chart == RIGHT:
             ahead = s[arc(n, i, k + 1)] - tops[k]
-            terms[k - i] = (ahead + c[i * N + k + 1]) + c[(N + k + 1) * N + j]
+            terms[k - i] = (ahead + c[i * N + k + 1]) + c[(RIGHT * N + k + 1) * N + j]
         else:
-            terms[k - i] = ((s[arc(n, j, k)] - tops[k - 1]) + c[k * N + j]) + c[(2 * N + i) * N + k]
+            terms[k - i] = ((s[arc(n, j, k)] - tops[k - 1]) + c[k * N + j]) + c[(LEFT * N + i) * N + k]
         top = max(top, terms[k - i])
     for k in range(j - i):
         terms[k] = exp(terms[k] - top) if terms[k] > -inf else 0.0
@@ -175,44 +182,36 @@ def _shares(n, chart, i, j, s, tops, c, terms):
 
 
 @helper(cache=True, nogil=True, fastmath=False)
-def _hand_down(n, s, tops, c, terms, mu):
-    """Probabilities of R and of L in the charts behind them, and of arcs; c, terms, mu written."""
+def _hand_down(n, chart, i, j, s, tops, c, terms, mu):
+    """The probability of a chart's i, j to what it is made of; c, terms, mu written."""
     N = n + 1
-    in_R, in_L = 3 * N * N, 4 * N * N
-    c[in_R + n] = 1.0
-    for width in range(n, 0, -1):
-        for i in range(N - width):
-            j = i + width
-            for chart in range(2, -1, -1):
-                p = c[in_R + i * N + j] if chart == 1 else c[in_L + i * N + j]
-                if chart == 0:
-                    p = mu[arc(n, i, j)] + (mu[arc(n, j, i)] if i > 0 else 0.0)
-                if not p > 0.0:
-                    continue
-                _shares(n, chart, i, j, s, tops, c, terms)
-                for k in range(i, j):
-                    share = p * terms[k - i]
-                    if chart == 1:
-                        mu[arc(n, i, k + 1)] += share
-                        c[in_R + (k + 1) * N + j] += share
-                    elif chart == 2:
-                        mu[arc(n, j, k)] += share
-                        c[in_L + i * N + k] += share
-                    else:
-                        c[in_R + i * N + k] += share
-                        c[in_L + (k + 1) * N + j] += share
+    of_S, of_R, of_L = 3 * N * N, (3 + RIGHT) * N * N, (3 + LEFT) * N * N
+    p = c[((3 + chart) * N + i) * N + j]
+    if not p > 0.0:
+        return
+    _shares(n, chart, i, j, s, tops, c, terms)
+    for k in range(i, j):
+        share = p * terms[k - i]
+        if chart == SPLIT:
+            c[of_R + i * N + k] += share
+            c[of_L + (k + 1) * N + j] += share
+        elif chart == RIGHT:
+            mu[arc(n, i, k + 1)] += share
+            c[of_S + i * N + k + 1] += share
+            c[of_R + (k + 1) * N + j] += share
+        else:
+            mu[arc(n, j, k)] += share
+            c[of_L + i * N + k] += share
+            c[of_S + k * N + j] += share
 
 
 # ---- the best trees
 
 
-SPLIT, RIGHT, LEFT = 0, 1, 2  # the charts S, R and L
-
-
-@njit(cache=True, nogil=True)
+@external(f"float64(int64, {NUMBERS}, boolean, {HEADS})")
 def best_tree(n, s, single, heads):
     """The tree of largest score; heads (n,) written. Returns its score."""
-    N = np.uint64(n + 1)
+    N, s = np.uint64(n + 1), carray(s, ANY)
     charts, made, one = np.full((6, n + 1, n + 1), -inf), np.zeros((3 * N * N, 1, 3), np.int64), np.uint64(1)
     R, Rt, L, Lt, right, left = charts[0], charts[1], charts[2], charts[3], charts[4], charts[5]
     for i in range(N):
@@ -232,7 +231,7 @@ def best_tree(n, s, single, heads):
                 best, k = _best(right[i], Rt[j], i + one, j + one, np.uint64(0))
                 R[i, j] = Rt[j, i] = best
                 made[(np.uint64(RIGHT) * N + i) * N + j, 0, 0] = k
-    unfold(n, 0, made, heads)
+    unfold(n, 0, made, carray(heads, ANY))
     return R[0, n]
 
 
@@ -249,26 +248,21 @@ def _best(a, b, begin, end, ahead):
 
 @helper(cache=True, nogil=True)
 def unfold(n, rank, made, heads):
-    """heads (n,) of the tree of this rank; written."""
+    """heads (n,) of the tree of this rank; written. made[item, rank]: its split, ranks of its halves."""
     N, size = n + 1, 1
-    stack = np.empty((2 * N, 4), np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = RIGHT, 0, n, rank
+    stack = np.empty((2 * N, 2), np.int64)
+    stack[0, 0], stack[0, 1] = RIGHT * N * N + n, rank
     while size > 0:
         size -= 1
-        kind, i, j, r = stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3]
+        item, r = stack[size, 0], stack[size, 1]
+        chart, i, j = item // (N * N), item // N % N, item % N
         if i == j:
             continue
-        item = (kind * N + i) * N + j
-        k, a, b = made[item, r, 0], made[item, r, 1], made[item, r, 2]
-        if kind == SPLIT:
-            first, second = (RIGHT, i, k), (LEFT, k + 1, j)
-        elif kind == RIGHT:
-            heads[k - 1] = i
-            first, second = (SPLIT, i, k), (RIGHT, k, j)
-        else:
-            heads[k - 1] = j
-            first, second = (LEFT, i, k), (SPLIT, k, j)
-        stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3] = first[0], first[1], first[2], a
-        size += 1
-        stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3] = second[0], second[1], second[2], b
-        size += 1
+        k = made[item, r, 0]
+        if chart != SPLIT:
+            heads[k - 1] = i if chart == RIGHT else j
+        first, second = (RIGHT, SPLIT, LEFT)[chart], (LEFT, RIGHT, SPLIT)[chart]
+        begin = k + 1 if chart == SPLIT else k
+        stack[size, 0], stack[size, 1] = (first * N + i) * N + k, made[item, r, 1]
+        stack[size + 1, 0], stack[size + 1, 1] = (second * N + begin) * N + j, made[item, r, 2]
+        size += 2

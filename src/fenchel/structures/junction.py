@@ -64,7 +64,6 @@ class Junction(base.Structure):
 
     @cached_property
     def plans(self) -> Plans:
-        cliques.make_ready()
         return make_plans(self.graphs, self.sizes, self.full)
 
     @cached_property
@@ -225,6 +224,26 @@ def _argmax(blocks, i, s, mu):
     find_best(plan.ctypes, labels.ctypes, s.ctypes)
     cliques.write_output(plan, labels, mu)
     return cliques.output_score(plan, labels, s)
+
+
+@base.block_pieces.implement(GraphOutcomes)
+def _pieces(blocks, i, one, other, pieces):
+    return components(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i).size, one, other, pieces)
+
+
+@helper(cache=True, nogil=True)
+def components(plan, n, one, other, pieces):
+    """The connected components of the n nodes where two labellings differ; pieces written."""
+    first, second = cliques.labels_in(plan, n, one), cliques.labels_in(plan, n, other)
+    of_node, count = np.zeros(n, np.uint64), np.uint64(0)
+    for v in range(n):
+        if first[v] != second[v] and of_node[v] == 0:
+            count += np.uint64(1)
+            of_node[v] = count
+            while cliques.spread_over(plan, first, second, of_node):
+                pass
+    cliques.write_pieces(plan, first, second, of_node, pieces)
+    return np.int64(count)
 
 
 @base.block_entropy.implement(GraphOutcomes)

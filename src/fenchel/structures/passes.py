@@ -64,16 +64,22 @@ def add_scores(blocks, start, stop, scores, v):
 
 
 @njit(cache=True, nogil=True)
-def all_targets(blocks, epsilon, mu):
+def all_targets(blocks, mu):
+    """μ_i = y_i; mu written."""
+    for i in range(blocks.mass.size):
+        block_target(blocks, i, block_view(blocks, mu, i))
+
+
+@njit(cache=True, nogil=True)
+def near_targets(blocks, epsilon, mu):
     """μ_i = (1 − ε) y_i + ε · uniform, lepriol2018 (21); mu written. All scores 0 are uniform."""
     s, uniform = np.zeros(blocks.size), np.empty(blocks.size)
     for i in range(blocks.mass.size):
         mu_i = block_view(blocks, mu, i)
         block_target(blocks, i, mu_i)
-        if epsilon > 0.0:
-            block_marginals(blocks, i, s, uniform)
-            for j in range(block_length(blocks, i)):
-                mu_i[j] = (1.0 - epsilon) * mu_i[j] + epsilon * uniform[j]
+        block_marginals(blocks, i, s, uniform)
+        for j in range(block_length(blocks, i)):
+            mu_i[j] = (1.0 - epsilon) * mu_i[j] + epsilon * uniform[j]
 
 
 @njit(cache=True, nogil=True)

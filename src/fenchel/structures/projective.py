@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from fenchel._cache import helper, njit
 from fenchel._math import ordered
 from fenchel.structures import base, eisner
+from fenchel.structures.flat import settle
 from fenchel.structures.layouts.arcs import ArcRows, arc_rows
 
 
@@ -90,41 +91,18 @@ def _target(blocks, i, y):
 
 @base.block_residual.implement(TreeOutcomes)
 def _residual(blocks, i, mu, delta):
-    return residual(blocks.outcomes, i, mu, delta)
-
-
-@njit(cache=True, nogil=True)
-def residual(trees, i, mu, delta):
-    """delta = y − μ; of each word the likeliest head gets minus the sum of the others, to keep digits."""
-    n, begin = np.uint64(_words(trees, i)), trees.offsets[i]
-    for m in range(n):
-        at, best, others = m * n, np.uint64(0), 0.0
-        for h in range(n):
-            delta[at + h] = trees.y[begin + at + h] - mu[at + h]
-            others += delta[at + h]
-            best = h if mu[at + h] > mu[at + best] else best
-        delta[at + best] -= others
-
-
-@base.block_truth.implement(TreeOutcomes)
-def _truth(blocks, i, s):
-    return truth_score(blocks.outcomes, i, s)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def truth_score(trees, i, s):
-    """⟨s, y_i⟩."""
-    total, begin = 0.0, trees.offsets[i]
-    for j in range(trees.offsets[i + 1] - begin):
-        if trees.y[begin + j] > 0.0:
-            total += s[j]
-    return total
+    n = np.uint64(_words(blocks.outcomes, i))
+    base.block_target(blocks, i, delta)
+    for j in range(n * n):
+        delta[j] -= mu[j]
+    for at in range(np.uint64(0), n * n, n):
+        settle(np.int64(n), mu[at : at + n], delta[at : at + n])
 
 
 @base.block_marginals.implement(TreeOutcomes)
 def _marginals(blocks, i, s, mu):
     tops = np.empty(_words(blocks.outcomes, i))
-    rest = eisner.marginals(tops.size, s, blocks.outcomes.single, mu, tops)
+    rest = eisner.marginals(tops.size, s.ctypes, blocks.outcomes.single, mu.ctypes, tops.ctypes)
     return less_truth(blocks.outcomes, i, s, tops, rest)
 
 
@@ -141,14 +119,9 @@ def less_truth(trees, i, s, tops, rest):
 
 @base.block_argmax.implement(TreeOutcomes)
 def _argmax(blocks, i, s, mu):
-    return argmax(blocks.outcomes, i, s, mu)
-
-
-@njit(cache=True, nogil=True)
-def argmax(trees, i, s, mu):
-    """The best tree as marginals; mu written. Returns its score."""
+    trees = blocks.outcomes
     heads = np.empty(_words(trees, i), np.int64)
-    score = eisner.best_tree(heads.size, s, trees.single, heads)
+    score = eisner.best_tree(heads.size, s.ctypes, trees.single, heads.ctypes)
     for j in range(heads.size * heads.size):
         mu[j] = 0.0
     for m in range(heads.size):

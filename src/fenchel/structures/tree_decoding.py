@@ -16,7 +16,7 @@ def all_best_trees(starts, offsets, start, stop, scores, single, heads):
     for i in range(start, stop):
         n = np.int64(starts[i + 1] - starts[i])
         if n > 0:
-            best_tree(n, scores[offsets[i] : offsets[i + 1]], single, heads[starts[i] : starts[i + 1]])
+            best_tree(n, scores[offsets[i] :].ctypes, single, heads[starts[i] :].ctypes)
 
 
 @njit(cache=True, nogil=True)
@@ -25,8 +25,8 @@ def all_marginals(starts, offsets, start, stop, scores, single, mu, levels):
     for i in range(start, stop):
         tops, levels[i] = np.empty(np.int64(starts[i + 1] - starts[i])), 0.0
         if tops.size > 0:
-            here = slice(offsets[i], offsets[i + 1])
-            levels[i] = marginals(tops.size, scores[here], single, mu[here], tops)
+            given, found = scores[offsets[i] :].ctypes, mu[offsets[i] :].ctypes
+            levels[i] = marginals(tops.size, given, single, found, tops.ctypes)
             for m in range(tops.size):
                 levels[i] += tops[m]
 

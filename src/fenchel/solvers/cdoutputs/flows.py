@@ -1,26 +1,17 @@
 """Sparse flows in the place of lists of outputs: label sequences whose transitions have no attributes.
 
 A token keeps the pairs of labels that carry mass; that stands for exponentially many outputs, and holds them
-in less room than a list. `paths.py` has the visits. Examples are arranged as for `eg` (`eg/sentences.py`).
+in less room than a list. `paths.py` has the visits, `weights.py` the weights. Examples are arranged as for
+`eg` (`eg/sentences.py`): with a mask labels have other places.
 """
 
 import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._memory import available_bytes
-from fenchel.solvers.cdoutputs import paths
-from fenchel.solvers.cdoutputs.paths import (
-    HALF,
-    LOWER,
-    QUANTUM,
-    ZERO,
-    Flow,
-    Gram,
-    Room,
-    Weights,
-    place_of,
-    shift,
-)
+from fenchel.solvers.cdoutputs import paths, weights
+from fenchel.solvers.cdoutputs.paths import QUANTUM, Flow, Gram, Room, shift
+from fenchel.solvers.cdoutputs.weights import HALF, LOWER, ZERO
 from fenchel.solvers.dual import RENEWAL
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.structures.chain import Chain
@@ -32,13 +23,14 @@ SKIP, ALL = 0.3, 5  # a cheap pass leaves out what has less than so much of the 
 
 
 def suits(problem) -> bool:
-    """Whether this can be done: chains without a mask, whose transitions have no attributes."""
+    """Whether this can be done: chains whose transitions have no attributes."""
     structure = problem.structure
     if not isinstance(structure, Chain) or structure.unrolled or structure.edge_columns:
         return False
     lengths = np.diff(problem.examples.starts.astype(np.int64))
     room = 12.0 * float(np.square(lengths, dtype=float).sum())  # of the Gram matrices, at most
-    return structure.mask is None and structure.labels < 2**16 and room <= 0.25 * available_bytes()
+    fits = structure.mask is not None or room <= 0.25 * available_bytes()
+    return fits and structure.labels < 2**16
 
 
 class Flows:
@@ -48,14 +40,8 @@ class Flows:
         """At a warm start's μ, or at the truth."""
         self.sentences, self.origin = arrange(problem, problem.lam)
         examples, structure, d = problem.examples, problem.structure, self.sentences
-        N, K, width = examples.y.size, structure.labels, int(d.labels.width)
-        edges = np.zeros((K, width))
-        edges[:, :K][~d.labels.allowed.reshape(K, width)[:, :K].astype(bool)] = -np.inf
-        rows = self.origin.columns.size
-        moves = bool(structure.transitions)
-        self.weights = Weights(
-            np.zeros(N * width), np.zeros(rows * width), edges.ravel(), examples.cost, moves
-        )
+        N, tiles = examples.y.size, self.origin.columns.size
+        self.weights = weights.new_weights(d, examples, bool(structure.transitions), tiles)
         self.flow = _new_flow(np.full(N, FEW))
         _begin(d, self.flow)
         self.offsets = structure.offsets(examples.starts)
@@ -80,7 +66,7 @@ class Flows:
         q = self.weights
         q.mu[:], q.v[:] = 0.0, 0.0
         q.edges[np.isfinite(q.edges)] = 0.0
-        _weigh(self.sentences, self.flow, q)
+        weights.weigh(self.sentences, self.flow, q)
 
     def visit(self, problem, order, least: float, gaps) -> None:
         """Ask the oracle for each sentence of the order, and step; gaps (n,) written."""
@@ -115,7 +101,7 @@ class Flows:
 
     def dual(self, problem) -> float:
         """D(μ)."""
-        cost, square = _cost_and_square(self.sentences, self.weights, self.mass)
+        cost, square = weights.cost_and_square(self.sentences, self.weights, self.mass)
         finite = self.weights.edges[np.isfinite(self.weights.edges)]
         return cost - 0.5 * self.lam * (square + float(finite @ finite))
 
@@ -129,28 +115,13 @@ class Flows:
 
         parts = problem.design.for_each_part(problem.n, problem.design.work, part)
         value, gap, moved = map(sum, zip(*parts, strict=True))
-        return problem.proven_point(self._own_weights(problem), value, gap, moved)
-
-    def _own_weights(self, problem) -> np.ndarray:
-        """w as the problem lays it out."""
-        d, origin, q = self.sentences, self.origin, self.weights
-        K, width = int(d.labels.count), int(d.labels.width)
-        w = np.zeros(problem.dim)
-        table = w[: problem.examples.rows.n_columns * K].reshape(-1, K)
-        table[origin.columns] = q.v.reshape(-1, width)[origin.tiles, :K]
-        rest = -q.mu.reshape(-1, width)[origin.tokens, :K]  # of attributes that have a token of their own
-        rest[np.arange(rest.shape[0]), d.y[origin.tokens]] += 1.0
-        owner = np.searchsorted(d.starts, origin.tokens, side="right") - 1
-        table[origin.own] = (d.rates[owner] * origin.values)[:, None] * rest
-        if q.moves:
-            edges = q.edges.reshape(K, width)[:, :K]
-            w[-K * K :] = np.where(np.isfinite(edges), edges, 0.0).ravel()
-        return w
+        w = weights.own_weights(self.sentences, self.origin, self.weights, problem)
+        return problem.proven_point(w, value, gap, moved)
 
     def marginals(self) -> np.ndarray:
         """μ as the problem lays it out."""
         out = np.zeros(self.shape)
-        _hand_out(self.sentences, self.offsets, self.flow, out)
+        _hand_out(self.sentences, self.origin.labels, self.offsets, self.flow, out)
         return out
 
     def _begin_at(self, mu) -> None:
@@ -159,10 +130,10 @@ class Flows:
         Where no such flow is found, since pairs are banned, a sentence begins at the truth.
         """
         nodes, counts = np.zeros(self.weights.mu.size), np.zeros(self.flow.used.size, np.int64)
-        _read_nodes(self.sentences, self.offsets, mu, nodes, counts)
+        _read_nodes(self.sentences, self.origin.labels, self.offsets, mu, nodes, counts)
         self.flow = _new_flow(counts + np.concatenate([[0], counts[:-1]]))
         _begin(self.sentences, self.flow)
-        _couple(self.sentences, self.offsets, mu, nodes, self.flow)
+        _couple(self.sentences, self.origin.labels, self.offsets, mu, nodes, self.flow)
 
 
 def _new_flow(slots) -> Flow:
@@ -207,65 +178,31 @@ def _begin_sentence(d, i, flow):
 
 
 @njit(**KERNEL)
-def _weigh(d, flow, q):
-    """μ of labels, and v += Σ m_i/λ A_iᵀ(y_i − μ_i); q.mu, q.v, q.edges written."""
-    width = d.labels.width
-    for i in range(np.uint64(d.starts.size - 1)):
-        for t in range(d.starts[i], d.starts[i + ONE]):
-            for e in range(flow.begin[t], flow.begin[t] + flow.used[t]):
-                q.mu[t * width + (np.uint64(flow.pairs[e]) & LOWER)] += flow.mass[e]
-                if t > d.starts[i] and q.moves:
-                    q.edges[place_of(np.uint64(flow.pairs[e]), width)] -= d.rates[i] * flow.mass[e]
-            if t > d.starts[i] and q.moves:
-                q.edges[d.y[t - ONE] * width + d.y[t]] += d.rates[i]
-            for k in range(d.labels.count):
-                delta = (1.0 if k == d.y[t] else 0.0) - q.mu[t * width + k]
-                if delta != 0.0:
-                    for e in range(d.indptr[t], d.indptr[t + ONE]):
-                        x = 1.0 if d.values.size == 0 else d.values[e]
-                        q.v[np.uint64(d.tiles[e]) * width + k] += d.rates[i] * delta * x
-
-
-@njit(**KERNEL)
-def _cost_and_square(d, q, mass):
-    """Σ m_i ⟨cost_i, μ_i⟩, and ‖w‖² of attributes."""
-    width, cost, square = d.labels.width, 0.0, 0.0
-    for j in range(np.uint64(q.v.size)):
-        square += q.v[j] * q.v[j]
-    for i in range(np.uint64(d.starts.size - 1)):
-        for t in range(d.starts[i], d.starts[i + ONE]):
-            cost += mass[i] * q.cost[t] * (1.0 - q.mu[t * width + d.y[t]])
-            if d.single[t] > 0.0:
-                for k in range(d.labels.count):
-                    delta = d.rates[i] * ((1.0 if k == d.y[t] else 0.0) - q.mu[t * width + k])
-                    square += d.single[t] * delta * delta
-    return cost, square
-
-
-@njit(**KERNEL)
-def _hand_out(d, offsets, flow, out):
-    """μ in the layout of the problem, which holds zeros; out written."""
+def _hand_out(d, labels, offsets, flow, out):
+    """μ in the layout of the problem, which holds zeros; out written. labels (K,): the one at each place."""
     K = d.labels.count
     for i in range(np.uint64(d.starts.size - 1)):
         first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
         for t in range(T):
             for e in range(flow.begin[first + t], flow.begin[first + t] + flow.used[first + t]):
                 pair = np.uint64(flow.pairs[e])
-                out[offsets[i] + t * K + (pair & LOWER)] += flow.mass[e]
+                here = labels[pair & LOWER]
+                out[offsets[i] + t * K + here] += flow.mass[e]
                 if t > ZERO:
-                    out[offsets[i] + T * K + place_of(pair, K)] += flow.mass[e]
+                    out[offsets[i] + (T + labels[pair >> HALF]) * K + here] += flow.mass[e]
 
 
 @njit(**KERNEL)
-def _read_nodes(d, offsets, mu, nodes, counts):
+def _read_nodes(d, labels, offsets, mu, nodes, counts):
     """The marginals of labels in multiples of QUANTUM, and how many are not 0; nodes, counts (N,) written."""
     K, width = d.labels.count, d.labels.width
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
             begin, best, others = offsets[i] + (t - d.starts[i]) * K, ZERO, 0.0
             for k in range(K):
-                best = k if mu[begin + k] > mu[begin + best] else best
-                nodes[t * width + k] = np.floor(max(mu[begin + k], 0.0) / QUANTUM) * QUANTUM
+                mass = mu[begin + labels[k]]
+                best = k if mass > mu[begin + labels[best]] else best
+                nodes[t * width + k] = np.floor(max(mass, 0.0) / QUANTUM) * QUANTUM
                 others += nodes[t * width + k]
             nodes[t * width + best] += 1.0 - others
             for k in range(K):
@@ -273,7 +210,7 @@ def _read_nodes(d, offsets, mu, nodes, counts):
 
 
 @njit(**KERNEL)
-def _couple(d, offsets, mu, nodes, flow):
+def _couple(d, labels, offsets, mu, nodes, flow):
     """Pairs of labels whose sums are the nodes, if any are found; flow, which is at the truth, written."""
     for i in range(np.uint64(d.starts.size - 1)):
         first, end = d.starts[i], d.starts[i + ONE]
@@ -283,13 +220,13 @@ def _couple(d, offsets, mu, nodes, flow):
             if nodes[first * d.labels.width + k] > 0.0:
                 shift(flow, first, k, nodes[first * d.labels.width + k])
         for t in range(first + ONE, end):
-            if not _couple_token(d, mu, sums, nodes, t, flow):
+            if not _couple_token(d, labels, mu, sums, nodes, t, flow):
                 _begin_sentence(d, i, flow)
                 break
 
 
 @helper(**KERNEL)
-def _couple_token(d, mu, sums, nodes, t, flow):
+def _couple_token(d, labels, mu, sums, nodes, t, flow):
     """The pairs at token t: those that mu has at first, then others; written. Returns whether all mass is.
 
     sums: where the sums over pairs of this sentence begin in mu. Every pair takes all that one of its labels
@@ -304,7 +241,7 @@ def _couple_token(d, mu, sums, nodes, t, flow):
         for a in range(K):
             for b in range(K):
                 mass = min(before[a], here[b])
-                known = mu[sums + a * K + b] > 0.0 or strange > 0
+                known = mu[sums + labels[a] * K + labels[b]] > 0.0 or strange > 0
                 if mass > 0.0 and known and d.labels.allowed[a * width + b] > 0.0:
                     shift(flow, t, (a << HALF) + b, mass)
                     before[a] -= mass
@@ -314,10 +251,12 @@ def _couple_token(d, mu, sums, nodes, t, flow):
 
 
 def gram_of(d) -> Gram:
-    """The Gram matrices of the sentences."""
+    """The Gram matrices of the sentences; none where some weights are not there."""
     longest = int(np.diff(d.starts.astype(np.int64)).max())
     begin, square = np.zeros(d.y.size + 1, np.uint64), np.zeros(longest * longest)
     none = Gram(begin, np.empty(0, np.uint32), np.empty(0))
+    if d.masked:
+        return none
     size = int(_fill_gram(d, square, none))
     gram = none._replace(tokens=np.empty(size, np.uint32), values=np.empty(size))
     _fill_gram(d, square, gram)

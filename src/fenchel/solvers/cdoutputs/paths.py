@@ -8,6 +8,8 @@ several stretches each stretch takes a step of its own:
 
 Masses are multiples of QUANTUM, so that sums of them are exact: the flow stays a flow, whatever is moved.
 Scores after a step come from the Gram matrix of the tokens of a sentence; w is written once, behind a visit.
+With a mask of weights that matrix would be another for each label: w is written after each step then, and
+what is looked at next is scored anew.
 """
 
 from typing import NamedTuple
@@ -16,12 +18,19 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._lanes import larger, load, spread, store, zeros
-from fenchel._sparse import prefetch
+from fenchel.solvers.cdoutputs.weights import (
+    HALF,
+    LOWER,
+    ZERO,
+    fetch,
+    place_of,
+    score,
+    square_by_weights,
+    write_weights,
+)
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE
 
 QUANTUM = 2.0**-50  # sums of multiples of it up to 1 are exact
-ZERO = np.uint64(0)
-HALF, LOWER = np.uint64(16), np.uint64(65535)  # a pair of labels is before · 2¹⁶ + here
 
 
 class Flow(NamedTuple):
@@ -35,21 +44,11 @@ class Flow(NamedTuple):
 
 
 class Gram(NamedTuple):
-    """⟨x_t, x_u⟩ for the tokens u of the same sentence where it is not 0."""
+    """⟨x_t, x_u⟩ for the tokens u of the same sentence where it is not 0; empty with a mask."""
 
     begin: np.ndarray  # (N + 1,) uint64
     tokens: np.ndarray  # uint32, within the sentence
     values: np.ndarray
-
-
-class Weights(NamedTuple):
-    """mu (N, width) marginals of labels; v (rows, width) and edges (K, width) weights. All flat."""
-
-    mu: np.ndarray
-    v: np.ndarray
-    edges: np.ndarray  # −∞ where a pair cannot be
-    cost: np.ndarray  # (N,) of a wrong label
-    moves: bool  # whether transitions have weights
 
 
 class Room(NamedTuple):
@@ -61,30 +60,6 @@ class Room(NamedTuple):
     back: np.ndarray  # uint64
     best: np.ndarray  # (T,) uint64
     worst: np.ndarray  # (T,) uint64
-
-
-@helper(**KERNEL)
-def score(d, q, i, low, high, s):
-    """s = A_i w + cost for the tokens low ≤ t ≤ high; written.
-
-    An attribute of one token alone has no row: it adds m_i/λ x² (y_t − μ_t).
-    """
-    z, first, width, c = zeros(8), d.starts[i], d.labels.width, d.rates[i]
-    for t in range(low, high + ONE):
-        token, at = first + t, t * width
-        own, price = spread(-c * d.single[token], z), spread(q.cost[token], z)
-        begin, end = d.indptr[token], d.indptr[token + ONE]
-        even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
-        for k in range(ZERO, width, LANES):
-            p, more = price + own * load(q.mu, token * width + k, z), z
-            for e in range(begin, even, np.uint64(2)):
-                p = p + load(q.v, np.uint64(d.tiles[e]) * width + k, z)
-                more = more + load(q.v, np.uint64(d.tiles[e + ONE]) * width + k, z)
-            for e in range(even, end):
-                x = spread(1.0 if d.values.size == 0 else d.values[e], z)
-                p = p + x * load(q.v, np.uint64(d.tiles[e]) * width + k, z)
-            store(s, at + k, p + more)
-        s[at + d.y[token]] += c * d.single[token] - q.cost[token]
 
 
 @helper(**KERNEL)
@@ -113,12 +88,6 @@ def best_path(T, K, width, s, edges, ahead, best):
         label = before
     best[ZERO] = label
     return value
-
-
-@helper(**KERNEL)
-def place_of(pair, width):
-    """Where the weight of a pair of labels is in a table of transitions."""
-    return (pair >> HALF) * width + (pair & LOWER)
 
 
 @helper(**KERNEL)
@@ -198,26 +167,29 @@ def slope_and_mass(d, flow, q, i, low, last, room):
 
 
 @helper(**KERNEL)
-def agreement(p, q, r, s):
-    """⟨1_p − 1_q, 1_r − 1_s⟩."""
-    return ((p == r) + (q == s)) - ((p == s) + (q == r))
+def agreement(p, q, r, s, of_p, of_q):
+    """⟨1_p − 1_q, 1_r − 1_s⟩, p and q counted so often."""
+    return of_p * ((p == r) - (p == s)) + of_q * ((q == s) - (q == r))
 
 
 @helper(**KERNEL)
 def curvature(d, gram, q, i, low, high, last, room):
     """‖A_iᵀ(best − worst)‖² over the tokens low … high and the transitions low … last."""
-    first, total = d.starts[i], 0.0
+    first, width, total = d.starts[i], d.labels.width, 0.0
     best, worst = room.best, room.worst
     for t in range(low, high + ONE):
         for e in range(gram.begin[first + t], gram.begin[first + t + ONE]):
             u = np.uint64(gram.tokens[e])
             if low <= u <= high:
-                total += gram.values[e] * agreement(best[t], worst[t], best[u], worst[u])
+                total += gram.values[e] * agreement(best[t], worst[t], best[u], worst[u], 1.0, 1.0)
+    if d.masked:
+        total += square_by_weights(d, q, i, low, high, best, worst)
     if q.moves:
         for t in range(max(low, ONE), last + ONE):
             here, there = pair_at(best, t), pair_at(worst, t)
+            own = d.edge_keep[place_of(here, width)], d.edge_keep[place_of(there, width)]
             for u in range(max(low, ONE), last + ONE):
-                total += agreement(here, there, pair_at(best, u), pair_at(worst, u))
+                total += agreement(here, there, pair_at(best, u), pair_at(worst, u), own[0], own[1])
     return total
 
 
@@ -256,9 +228,9 @@ def move(d, gram, flow, q, i, low, high, last, mass, room):
         here, there = pair_at(room.best, t), pair_at(room.worst, t)
         shift(flow, first + t, there, -mass)
         shift(flow, first + t, here, mass)
-        if t > ZERO and q.moves:
-            q.edges[place_of(here, width)] -= step
-            q.edges[place_of(there, width)] += step
+        if t > ZERO:
+            q.edges[place_of(here, width)] -= step * d.edge_keep[place_of(here, width)]
+            q.edges[place_of(there, width)] += step * d.edge_keep[place_of(there, width)]
 
 
 @helper(**KERNEL)
@@ -276,6 +248,8 @@ def step_by_stretches(d, gram, flow, q, i, low, high, room):
         while end < high and room.best[end + ONE] != room.worst[end + ONE]:
             end += ONE
         last = min(end + ONE, T - ONE)
+        if d.masked and made > 0:
+            score(d, q, i, t, last, room.s)
         slope, mass = slope_and_mass(d, flow, q, i, t, last, room)
         if slope > 0.0 and mass > 0.0:
             bend = d.rates[i] * curvature(d, gram, q, i, t, end, last, room)
@@ -284,24 +258,10 @@ def step_by_stretches(d, gram, flow, q, i, low, high, room):
             if mass > 0.0:
                 move(d, gram, flow, q, i, t, end, last, mass, room)
                 made += 1
+                if d.masked:
+                    write_weights(d, q, i, t, end, room.moved)
         t = end + ONE
     return made
-
-
-@helper(**KERNEL)
-def write_weights(d, q, i, low, high, moved):
-    """Take what was moved over to μ and w; q.mu, q.v written, moved zero again."""
-    width, first, c = d.labels.width, d.starts[i], d.rates[i]
-    for t in range(low, high + ONE):
-        token = first + t
-        for k in range(d.labels.count):
-            delta = moved[t * width + k]
-            if delta != 0.0:
-                moved[t * width + k] = 0.0
-                q.mu[token * width + k] += delta
-                for e in range(d.indptr[token], d.indptr[token + ONE]):
-                    x = 1.0 if d.values.size == 0 else d.values[e]
-                    q.v[np.uint64(d.tiles[e]) * width + k] -= c * delta * x
 
 
 @helper(**KERNEL)
@@ -311,8 +271,9 @@ def visit(d, gram, flow, q, i, low, high, ask, rounds, enough, room):
     At most so many rounds, until the gap is `enough` at most or a tenth of the first, which is returned.
     """
     K, width, gap, total = d.labels.count, d.labels.width, 0.0, 0
-    score(d, q, i, low, high, room.s)
     for turn in range(rounds):
+        if turn == 0 or d.masked:
+            score(d, q, i, low, high, room.s)
         if ask:
             top = best_path(high + ONE, K, width, room.s, q.edges, room.ahead, room.best)
         else:
@@ -325,19 +286,9 @@ def visit(d, gram, flow, q, i, low, high, ask, rounds, enough, room):
         total += made
         if made == 0:
             break
-    if total > 0:
+    if total > 0 and not d.masked:
         write_weights(d, q, i, low, high, room.moved)
     return gap
-
-
-@helper(**KERNEL)
-def fetch(d, flow, q, i, ask):
-    """Ask for the rows of the tokens of sentence i that will be visited, before they are needed."""
-    for token in range(d.starts[i], d.starts[i + ONE]):
-        if ask or flow.used[token] > ONE:
-            for e in range(d.indptr[token], d.indptr[token + ONE]):
-                for k in range(ZERO, d.labels.width, LANES):
-                    prefetch(q.v, np.uint64(d.tiles[e]) * d.labels.width + k)
 
 
 @njit(**KERNEL)
