@@ -1,7 +1,7 @@
 """Graph CRFs on handwritten words (OCR): skip edges and second order beside chains, and solvers one by one.
 
-    FENCHEL_DATA=folder python benchmarks/graphs.py [--words 626] [--parts shapes,solvers] [--patience 120]
-        [--output file]
+    FENCHEL_DATA=folder python benchmarks/graphs.py [--words 626] [--parts shapes,solvers,dense]
+        [--patience 120] [--output file]
 
 shapes    letters right on the test words, and what a fit to 0.1 % takes, for these graphs over the letters:
           chain         neighbours, as ChainCRF
@@ -11,12 +11,15 @@ shapes    letters right on the test words, and what a fit to 0.1 % takes, for th
           second order  and cliques of three
           (words come evenly from the nine training folds, by default 626 of 6,251)
 solvers   each solver on the graphs of distance 2, to 1 % and to 0.1 %
+dense     nodes that are dense rows of numbers (made up: 200 graphs of ten nodes): what `auto` should take
 
 Kernels are compiled before any clock starts. Processor seconds are those of all threads.
 """
 
 import argparse
 from pathlib import Path
+
+import numpy as np
 
 import datasets
 from margin import describe, fit
@@ -72,13 +75,13 @@ def shaped(name, words):
     return [make(X) for X in words]
 
 
-def fitted(graphs, y, patience, **settings):
+def fitted(graphs, y, patience, c=C, **settings):
     """A model, wall-clock and processor seconds; kernels were compiled on a few graphs."""
     from fenchel import GraphCRF
 
     limits = {"max_seconds": patience, "max_iter": 100_000}
-    fit(GraphCRF(C, **settings | {"tol": 0.0, "max_iter": 30}), (graphs[:FEW], y[:FEW]))
-    return fit(GraphCRF(C, **settings | limits), (graphs, y))
+    fit(GraphCRF(c, **settings | {"tol": 0.0, "max_iter": 30}), (graphs[:FEW], y[:FEW]))
+    return fit(GraphCRF(c, **settings | limits), (graphs, y))
 
 
 def shapes(train, test, options):
@@ -102,7 +105,35 @@ def solvers(train, test, options):
     return f"## Solvers, distance 2\n\n{table(['loss', 'solver', 'tol', *HEADER], lines)}"
 
 
-PARTS = {"shapes": shapes, "solvers": solvers}
+def dense(train, test, options):
+    """Exponentiated gradient and L-BFGS by the number of attributes and C, to 0.1 %."""
+    lines = []
+    for attributes in (5, 50, 300):
+        graphs, y = made_up(attributes)
+        for c in (0.1, 10.0):
+            for name in ("eg-gap", "lbfgs"):
+                run = fitted(graphs, y, options.patience, c=c, solver=name, tol=TARGETS[-1])
+                lines.append([attributes, f"{c:g}", f"`{name}`", *describe(*run, len(graphs))])
+    return f"## Dense nodes\n\n{table(['attributes', 'C', 'solver', *HEADER], lines)}"
+
+
+def made_up(attributes, n=200, nodes=10, labels=5):
+    """Graphs of ten nodes, a circle and a few chords; labels follow the attributes and the neighbours."""
+    from fenchel import Graph
+
+    rng = np.random.default_rng(0)
+    W, graphs, truth = rng.normal(size=(attributes, labels)), [], []
+    edges = [(t, (t + 1) % nodes) for t in range(nodes)] + [(0, 5), (2, 7)]
+    for _ in range(n):
+        X = rng.normal(size=(nodes, attributes))
+        y = (X @ W / attributes**0.5 + rng.normal(size=(nodes, labels))).argmax(axis=1)
+        y = np.where(rng.uniform(size=nodes) < 0.3, np.roll(y, 1), y)
+        graphs.append(Graph(X, edges))
+        truth.append(y.tolist())
+    return graphs, truth
+
+
+PARTS = {"shapes": shapes, "solvers": solvers, "dense": dense}
 
 
 def main():
