@@ -248,6 +248,16 @@ def labels_in(plan, n, mu):
 
 
 @helper(**KERNEL)
+def _piece_of(plan, c, e, piece):
+    """The piece that nodes of a table which enters clique c have, or 0; of messages 0."""
+    found = NO
+    for a in range(plan[c + AXIS] if plan[e] == NO else NO):
+        if plan[e + TWO + a] > NO:
+            found = max(found, piece[_node(plan, c, a)])
+    return found
+
+
+@helper(**KERNEL)
 def spread_over(plan, one, other, piece):
     """Give the piece of a node to the nodes of its tables whose labels differ too; piece (n,) written.
 
@@ -257,9 +267,8 @@ def spread_over(plan, one, other, piece):
     for number in range(plan[CLIQUES]):
         c = _clique(plan, number)
         for m in range(plan[c + ENTERS]):
-            e, found = _entering(plan, c, m), NO
-            for a in range(plan[c + AXIS] if plan[e] == NO else NO):
-                found = max(found, piece[_node(plan, c, a)] if plan[e + TWO + a] > NO else NO)
+            e = _entering(plan, c, m)
+            found = _piece_of(plan, c, e, piece)
             for a in range(plan[c + AXIS] if found > NO else NO):
                 v = _node(plan, c, a)
                 if plan[e + TWO + a] > NO and one[v] != other[v] and piece[v] == NO:
@@ -275,9 +284,8 @@ def write_pieces(plan, one, other, piece, pieces):
     for number in range(plan[CLIQUES]):
         c = _clique(plan, number)
         for m in range(plan[c + ENTERS]):
-            e, found = _entering(plan, c, m), NO
-            for a in range(plan[c + AXIS] if plan[e] == NO else NO):
-                found = max(found, piece[_node(plan, c, a)] if plan[e + TWO + a] > NO else NO)
+            e = _entering(plan, c, m)
+            found = _piece_of(plan, c, e, piece)
             if found > NO:
                 pieces[_entry_of(plan, c, e, one)] = found
                 pieces[_entry_of(plan, c, e, other)] = found

@@ -175,20 +175,22 @@ def cost_and_square(d, q, mass):
 
 def own_weights(d, origin, q, problem) -> np.ndarray:
     """w as the problem lays it out."""
-    K, width, size, labels = int(d.labels.count), int(d.labels.width), int(d.tile), origin.labels
+    K, width, labels = int(d.labels.count), int(d.labels.width), origin.labels
     w = np.zeros(problem.dim)
     table = w[: problem.examples.rows.n_columns * K].reshape(-1, K)
-    places = origin.places[:, None].astype(np.int64) + np.arange(size)
-    there = places < K
-    columns = np.broadcast_to(origin.columns[:, None], places.shape)[there]
-    table[columns, labels[places[there]]] = q.v.reshape(-1, size)[origin.tiles][there]
-    rest = -q.mu.reshape(-1, width)[origin.tokens, :K]  # of attributes that have a token of their own
-    each, true = np.arange(rest.shape[0]), d.y[origin.tokens]
-    rest[each, true] += 1.0
+    tiles, mu = q.v.reshape(-1, int(d.tile))[origin.tiles], q.mu.reshape(-1, width)[origin.tokens, :K]
+    rates = d.rates[np.searchsorted(d.starts, origin.tokens, side="right") - 1] * origin.values
+    each, true = np.arange(origin.tokens.size), d.y[origin.tokens]
     if d.masked:
-        rest = np.where(np.arange(K) == true[:, None], rest, 0.0)
-    owner = np.searchsorted(d.starts, origin.tokens, side="right") - 1
-    table[origin.own[:, None], labels] = (d.rates[owner] * origin.values)[:, None] * rest
+        places = origin.places[:, None].astype(np.int64) + np.arange(tiles.shape[1])
+        there = places < K
+        columns = np.broadcast_to(origin.columns[:, None], places.shape)[there]
+        table[columns, labels[places[there]]] = tiles[there]
+        table[origin.own, labels[true]] = rates * (1.0 - mu[each, true])
+    else:
+        table[origin.columns] = tiles[:, :K]
+        mu[each, true] -= 1.0
+        table[origin.own] = -rates[:, None] * mu
     if q.moves:
         edges = q.edges.reshape(K, width)[:, :K]
         w[-K * K :].reshape(K, K)[np.ix_(labels, labels)] = np.where(np.isfinite(edges), edges, 0.0)
