@@ -86,18 +86,10 @@ def _marginals(T, labels, x, edges, room, mu, pairs):
     return marginals(T, labels, bare(x), bare(edges), room, bare(mu), bare(pairs))
 
 
-_at_its_address = _marginals.callee
-
-
-def make_ready() -> None:
-    """What must be done before a kernel that calls `marginals_apart` is compiled or loaded."""
-    _marginals.address  # noqa: B018 (asked for)
-
-
 @helper(**KERNEL)
 def marginals_apart(T, labels, x, edges, room, mu, pairs):
     """`marginals` of packed arrays, compiled once for all kernels."""
-    return _at_its_address(T, labels, x.data, edges.data, room, mu.data, pairs.data)
+    return _marginals(T, labels, x.data, edges.data, room, mu.data, pairs.data)
 
 
 @helper(**KERNEL)

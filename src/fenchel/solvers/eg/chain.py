@@ -27,7 +27,7 @@ from fenchel.solvers.eg import weights
 from fenchel.solvers.eg.proximal import Centre, best_bound, proximal_penalty
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.solvers.eg.weights import Dual, Scratch
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, make_ready, marginals_apart
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals_apart
 
 FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
 PAIRS = 2**30  # bytes up to which μ of edges is kept: beyond, each visit computes it again from θ
@@ -43,7 +43,6 @@ class Arrangement:
     """A chain problem's examples and dual variables in the layout of these kernels."""
 
     def __init__(self, problem):
-        make_ready()
         self.kappa = proximal_penalty(problem)
         self.lam = problem.lam + self.kappa
         self.sentences, self.origin = arrange(problem, self.lam)
