@@ -13,6 +13,7 @@ from fenchel.certificates import Point
 from fenchel.checkpoints import Keeper, keep, resumed
 from fenchel.choosing import Forecast, relay, require, solver_name
 from fenchel.problem import Problem
+from fenchel.results import Result
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Trace
 
@@ -41,28 +42,6 @@ class Stop:
             value = getattr(self, name)
             if not (isinstance(value, Real) and value >= 0.0):
                 raise ValueError(f"{name}={value!r} must be a number, at least 0")
-
-
-@dataclass(frozen=True)
-class Result:
-    """The best model found, how good it provably is, and how it was reached.
-
-    w (d,) weights, b the free offset or offsets; mu the dual variables of a dual solver (else None), a warm
-    start for the next constant of a path; centre: the offset it had them around.
-    """
-
-    w: np.ndarray
-    b: float | np.ndarray
-    status: Status
-    certificate: Certificate
-    trace: Trace
-    mu: np.ndarray | None = None
-    centre: np.ndarray | None = None
-
-    @property
-    def start(self) -> Start:
-        """A warm start from here."""
-        return Start(self.w, self.b, self.mu, trusted=True, centre=self.centre)
 
 
 def solve(

@@ -8,8 +8,9 @@ import numpy as np
 
 from fenchel.choosing import as_solver, require
 from fenchel.constants import SPARSE, penalties
-from fenchel.loop import Result, solve
+from fenchel.loop import solve
 from fenchel.problem import Problem
+from fenchel.results import Result
 from fenchel.solvers.base import Solver
 from fenchel.trace import Status
 

@@ -94,13 +94,12 @@ class Problem(Certified, Curved):
         return own | {"dual"} if self.lam > 0.0 else own
 
     def __str__(self) -> str:
-        rows = self.examples.rows
         sparse = f", λ₁ = {self.l1:.6g}" if self.l1 > 0.0 else ""
         free = ", free intercept" if self.free else ""
         more = f" ({self.examples.merged} duplicates merged)" if self.examples.merged else ""
         return (
             f"{self.structure.name} {self.loss.name}, n = {self.n}{more}, d = {self.penalised}, "
-            f"{rows.nnz} non-zeros, λ = {self.lam:.6g}{sparse}{free}"
+            f"{self.examples.rows.nnz} non-zeros, λ = {self.lam:.6g}{sparse}{free}"
         )
 
     @cached_property
@@ -319,10 +318,8 @@ class Problem(Certified, Curved):
 
     def marginals(self, scores, out=None) -> np.ndarray:
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
-        mu = self.examples.room(self.shape) if out is None else out
-        self._each_part(
-            lambda start, stop: passes.all_marginals(self.blocks, start, stop, NO_WEIGHTS, scores, mu)
-        )
+        mu, given = self.examples.room(self.shape) if out is None else out, (NO_WEIGHTS, scores)
+        self._each_part(lambda start, stop: passes.all_marginals(self.blocks, start, stop, *given, mu))
         return mu
 
     # ---- the dual
@@ -362,10 +359,8 @@ class Problem(Certified, Curved):
     def _require_entropy(self):
         """Refuse marginals that do not tell H."""
         if not self.tells_entropy:
-            raise ValueError(
-                "these marginals (of a sequence: summed over its edges) do not tell the entropy; "
-                "use problem.entropic"
-            )
+            which = "these marginals (of a sequence: summed over its edges)"
+            raise ValueError(f"{which} do not tell the entropy; use problem.entropic")
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""

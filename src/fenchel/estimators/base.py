@@ -26,8 +26,9 @@ from fenchel.estimators.checkpoint import Checkpoint
 from fenchel.estimators.matching import Match
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
-from fenchel.loop import Result, solve
+from fenchel.loop import solve
 from fenchel.problem import Problem
+from fenchel.results import Result
 from fenchel.solvers.base import Start
 from fenchel.trace import NO_OPTIMUM, Certificate, Status, percent
 

@@ -18,7 +18,8 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, larger, largest, load, spread, store, total, zeros
 from fenchel._math import REORDER, TINY
-from fenchel._sparse import column, prefetch, prefetch_row, row_begin, row_end
+from fenchel._prefetch import prefetch, prefetch_row
+from fenchel._sparse import column, row_begin, row_end
 from fenchel.solvers.dual import Due
 
 LANES = 4  # labels handled side by side: one AVX2 register

@@ -15,7 +15,8 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY, xlogx
-from fenchel._sparse import prefetch, prefetch_row, row_add, row_dot, soft_dot
+from fenchel._prefetch import prefetch, prefetch_row
+from fenchel._sparse import row_add, row_dot, soft_dot
 
 BETA, GAMMA = 0.5, 0.01  # line search (21)
 XI0 = 0.1  # (35): where a variable begins that is nearer to the other border

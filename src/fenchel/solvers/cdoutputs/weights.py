@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._lanes import load, spread, store, zeros
-from fenchel._sparse import prefetch
+from fenchel._prefetch import prefetch
 from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE
 
 ZERO = np.uint64(0)

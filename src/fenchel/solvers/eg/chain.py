@@ -22,7 +22,7 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._lanes import load, spread, store, zeros
 from fenchel._packed import tail
-from fenchel._sparse import prefetch
+from fenchel._prefetch import prefetch
 from fenchel.solvers.eg import weights
 from fenchel.solvers.eg.proximal import Centre, best_bound, proximal_penalty
 from fenchel.solvers.eg.sentences import arrange
