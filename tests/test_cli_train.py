@@ -205,7 +205,7 @@ def test_the_bar_of_a_terminal_moves_at_every_check(folder, monkeypatch):
     moves = []
     monkeypatch.setattr("fenchel.cli.progress.bar_is_shown", lambda quiet: True)
     monkeypatch.setattr(
-        "fenchel.cli.progress._number", lambda trace, tol: moves.append(trace[-1].passes) or ""
+        "fenchel.cli.progress._Bar._show", lambda bar, distance, passes, **more: moves.append(passes)
     )
     assert run("train", "lr", "train.svm", "-o", "m", "--solver", "cd-dual").exit_code == 0
     assert moves and moves == sorted(moves)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from fenchel import LogisticRegression, _sparse
+from fenchel._prefetch import prefetch_row
 from fenchel.design import Design
 from fenchel.structures.layouts.candidates import row_product
 
@@ -198,7 +199,7 @@ def test_the_number_of_threads_changes_no_bit_of_several_outputs(monkeypatch):
 @njit
 def touch_all(rows):
     for i in range(rows.indptr.size - 1):
-        _sparse.prefetch_row(rows, i)
+        prefetch_row(rows, i)
 
 
 def test_prefetching_changes_nothing():

@@ -47,13 +47,17 @@ class Leg(NamedTuple):
     look: float = inf
 
 
-def relay(solver: Solver | str, problem: Problem, seed: int = 0) -> list[Leg]:
+def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = False) -> list[Leg]:
     """The solver, and those that may take over from it: none unless it was chosen by "auto".
 
-    seed: added to that of each.
+    seed: added to that of each. warm: whether dual variables are known, to go on from.
     """
     if isinstance(solver, str) and solver == "auto":
         *first, last = plan(problem)
+        if (
+            warm and first and first[0][0] == "interior-point"
+        ):  # it begins in the middle, wherever others were
+            first, last = [(last, FEW[0])], first[0][0]
         legs = [*(Leg(make(name), *limits) for name, limits in first), Leg(make(last))]
     else:
         legs = [Leg(as_solver(solver, problem))]

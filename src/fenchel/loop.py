@@ -79,7 +79,7 @@ def solve(
     stop = Stop(tol, max_passes, max_seconds)
     if check_every is not None and not check_every > 0.0:
         raise ValueError(f"check_every={check_every!r} must be positive")
-    legs = relay(solver, problem, seed)
+    legs = relay(solver, problem, seed, warm=start is not None and start.mu is not None)
     for leg in legs:
         require(problem, leg.solver)
     run = _Run(problem, legs, stop, check_every, tuple(callbacks), validate, gradients, keeper)

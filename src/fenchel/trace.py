@@ -78,7 +78,8 @@ class Certificate:
 
     @property
     def _known(self):
-        return tuple(None if value != value else value for value in astuple(self))
+        # not by value != value: NumPy warns of comparisons with nan, also of those within one of its own
+        return tuple(None if isinstance(value, float) and isnan(value) else value for value in astuple(self))
 
     def __repr__(self) -> str:
         return f"<Certificate: {self}>"

@@ -239,12 +239,12 @@ class LogisticRegressionCV(LogisticRegression):
         best = self.scores_.transpose(0, 2, 1).reshape(folds, -1).argmax(axis=1)
         c, r = np.unravel_index(best, (Cs, ratios))
         self.C_, self.l1_ratio_ = float(self.Cs_[c].mean()), float(self.l1_ratios_[r].mean())
-        model = self._model(self.n_jobs, C=self.C_, l1_ratio=self.l1_ratio_, warm_start=True)
+        model = self._model(self.n_jobs, C=self.C_, l1_ratio=self.l1_ratio_)
         model.classes_, model.n_features_in_ = data.classes, data.X.shape[1]
         _of(model, self.coefs_paths_[number, r, c].mean(axis=0))
         problem = model.problem(data)
-        start = model._start(problem, data)
-        point = problem.primal_point(problem.design.join(start.w, start.b))
+        weights = model._weights_from(model, data, model.shared_with(model, data))
+        point = problem.primal_point(problem.design.join(*weights))
         known = point.primal, point.dual, point.gap, point.gradient_norm
         self.certificate_ = Certificate(*known, passes=0.0, seconds=0.0, status=Status.AVERAGED)
         self._take(model)
