@@ -269,19 +269,26 @@ class Shards:
         Shards take turns as the order meets them first; examples of those in memory together are mixed as
         the order has them.
         """
-        shard = np.searchsorted(self.pieces, order.view(np.int64), "right") - 1
-        met, first = np.unique(shard, return_index=True)
-        turns = met[np.argsort(first)]
-        ends = np.cumsum(self._sizes[turns])
-        groups = -(-int(ends[-1]) // self.memory)  # of about one size
-        group = np.empty(self.pieces.size - 1, np.int64)
-        group[turns] = (ends - 1) * groups // ends[-1]
-        together = np.split(turns, np.flatnonzero(np.diff(group[turns])) + 1)
+        together, group = self._groups(order)
         self._advise(together[0], mmap.MADV_WILLNEED)
-        for now, then in zip(together, [*together[1:], ()], strict=True):
+        for number, (now, then) in enumerate(zip(together, [*together[1:], ()], strict=True)):
             self._advise(then, mmap.MADV_WILLNEED)  # read while the others are worked on
-            yield order[group[shard] == group[now[0]]]
+            yield order[group == number]
             self._advise(now, mmap.MADV_DONTNEED)  # they stay in the system's cache while there is room
+
+    def _groups(self, order):
+        """The shards that are in memory together, group by group, and the group of each example of the order."""
+        shards = self.pieces.size - 1
+        of_example = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.pieces))
+        shard, first = of_example[order.view(np.int64)], np.full(shards, order.size)
+        first[shard[::-1]] = np.arange(order.size)[::-1]  # what is written last stays: each one's first place
+        turns = np.argsort(first, kind="stable")[: np.count_nonzero(first < order.size)]
+        ends = np.cumsum(self._sizes[turns])
+        count = -(-int(ends[-1]) // self.memory)  # of about one size
+        number = np.unique((ends - 1) * count // ends[-1], return_inverse=True)[1]
+        group = np.empty(shards, np.int32)
+        group[turns] = number
+        return np.split(turns, np.flatnonzero(np.diff(number)) + 1), group[shard]
 
     def _advise(self, shards, advice):
         for name, pages in self._maps.items():
