@@ -277,7 +277,7 @@ class Shards:
             self._advise(now, mmap.MADV_DONTNEED)  # they stay in the system's cache while there is room
 
     def _groups(self, order):
-        """The shards that are in memory together, group by group, and the group of each example of the order."""
+        """The shards that are in memory together, group by group, and the group of each of the examples."""
         shards = self.pieces.size - 1
         of_example = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.pieces))
         shard, first = of_example[order.view(np.int64)], np.full(shards, order.size)
