@@ -17,6 +17,7 @@ from fenchel._dispatch import kernel_by_type
 from fenchel._math import REORDER, soft
 
 DENSE = 0.4  # share of non-zeros from which on a dense matrix stays one
+BLOCK = 1 << 22  # entries that NumPy is given at a time
 SMALL = 2_000  # numbers up to which it is made sparse all the same: one set of kernels serves both
 
 
@@ -185,17 +186,23 @@ def take(rows: Rows | Table, keep: np.ndarray) -> Rows | Table:
     return as_rows(as_csr(rows)[keep])
 
 
+def column_counts(rows: Rows) -> np.ndarray:
+    """(n_columns,) entries of each column; some at a time, since NumPy first makes 64-bit numbers of them."""
+    counts = np.zeros(rows.n_columns, np.int64)
+    for at in range(0, rows.nnz, BLOCK):
+        counts += np.bincount(rows.indices[at : at + BLOCK].view(np.int32), minlength=rows.n_columns)
+    return counts
+
+
 def full_columns(rows: Rows | Table) -> np.ndarray:
     """(n_columns,) bool: which columns have an entry in every row."""
     n = rows.shape[0]
     if isinstance(rows, Table):
         return np.ones(rows.n_columns, bool)
-    for count in (min(n, 100), n):  # of most sparse matrices a few rows already rule out all
-        indices = rows.indices[: int(rows.indptr[count])].view(np.int32)
-        full = np.bincount(indices, minlength=rows.n_columns) == count
-        if not full.any():
-            break
-    return full
+    few = min(n, 100)  # of most sparse matrices these already rule out all
+    first = rows.indices[: int(rows.indptr[few])].view(np.int32)
+    full = np.bincount(first, minlength=rows.n_columns) == few
+    return column_counts(rows) == n if n > few and full.any() else full
 
 
 def minus(rows: Rows | Table, shift: np.ndarray) -> Rows | Table:

@@ -53,8 +53,11 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False):
-        """extra: weights not of X. free: whether offsets are; their constant is then 1."""
+    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False, shifts=True):
+        """extra: weights not of X. free: whether offsets are; their constant is then 1.
+
+        shifts: whether columns far from zero may be shifted, which copies all numbers.
+        """
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
         self.outputs = outputs or 1
@@ -62,7 +65,7 @@ class Design:
         self.dim = self.penalised + self.outputs * free
         self.threads = thread_count(threads)
         self.constant = float(free)
-        self.shift = shift_of_far_columns(rows) if free else None
+        self.shift = shift_of_far_columns(rows) if free and shifts else None
         self.rows = rows if self.shift is None else _sparse.minus(rows, self.shift)
         self._centre = None
 
@@ -146,7 +149,7 @@ class Design:
                 variance -= self.centre(mass) ** 2
         if isinstance(rows, _sparse.Table):
             return np.maximum(variance, 0.0)
-        share = np.bincount(rows.indices.view(np.int32), minlength=self.n_columns) / self.n
+        share = _sparse.column_counts(rows) / self.n
         return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
 
     def gram(self, weights: np.ndarray) -> np.ndarray:

@@ -104,8 +104,8 @@ class Problem(Certified, Curved):
 
     @cached_property
     def design(self) -> Design:
-        structure = self.structure
-        design = Design(self.examples.rows, structure.outputs, self.threads, structure.extra, self.free)
+        rows, structure, shifts = self.examples.rows, self.structure, self.examples.disk is None
+        design = Design(rows, structure.outputs, self.threads, structure.extra, self.free, shifts)
         return self._with_constant(design)
 
     def _with_constant(self, design) -> Design:
