@@ -4,7 +4,7 @@ A folder has one file for each array, NAME.bin, little-endian numbers without a 
 the other, and `manifest.json`:
 
     format, version    "fenchel shards", 1
-    kind               what the arrays are: "rows" (features and one label each), "sequences"
+    kind               what the arrays are: "rows", features and one label each
     arrays             the type of each
     facts              what the numbers stand for: classes, columns, how the text was read
     shards             for each how many examples it has, and of each array how many numbers and their CRC-32
