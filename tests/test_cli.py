@@ -49,6 +49,20 @@ sys.exit(f"imported {{heavy}}" if heavy else 0)
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_what_scikit_learn_hardly_uses_is_imported_late():
+    program = """
+import sys
+from importlib.util import find_spec
+from fenchel.cli.late import import_late
+import_late("scipy.stats"), import_late("no_such_module")
+import sklearn.base, scipy.stats
+assert "scipy.stats.distributions" not in sys.modules and find_spec("scipy.stats").name == "scipy.stats"
+assert scipy.stats.norm.cdf(0.0) == 0.5 and scipy.stats.t is sys.modules["scipy.stats"].t
+assert "no_such_module" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_solvers_lists_them_all_with_what_they_can_do():
     result = run("solvers")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -111,3 +125,9 @@ def test_help_of_the_package_begins_with_what_there_is():
     text = pydoc.plain(pydoc.render_doc(fenchel)).split("\n")
     assert len(text) < 100 and any("ChainCRF" in line for line in text[:20])
     assert {"ChainCRF", "load", "solvers"} <= set(dir(fenchel))
+
+
+def test_a_star_brings_the_names():
+    names = {}
+    exec("from fenchel import *", names)
+    assert names["ChainCRF"] is fenchel.ChainCRF and {"load", "solvers", "path"} <= set(names)

@@ -126,13 +126,13 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_editors_are_told_of_the_names_that_are_imported_on_first_use():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text()).body
     told = {
-        alias.asname: node.module
-        for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.asname: node.module for node in stub if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     assert told == fenchel._PUBLIC | dict.fromkeys(fenchel._MODULES, "fenchel")
+    listed = next(ast.literal_eval(node.value) for node in stub if isinstance(node, ast.Assign))
+    assert sorted(listed) == sorted(fenchel.__all__)
 
 
 def test_listing_the_solvers_compiles_nothing():

@@ -37,7 +37,18 @@ _PUBLIC = {
 }
 _MODULES = ("problems", "solvers")
 
-# No __all__: with one, help(fenchel) would be that of every class, three thousand lines.
+
+class _Names(list):
+    """What `from fenchel import *` brings, without being asked for each name by help().
+
+    help(fenchel) prints whole what is `in` __all__, three thousand lines of classes; the text above will do.
+    """
+
+    def __contains__(self, name):
+        return False
+
+
+__all__ = _Names([*_PUBLIC, *_MODULES])
 
 
 def __getattr__(name):

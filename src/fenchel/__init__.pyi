@@ -17,4 +17,24 @@ from fenchel.paths import path as path
 from fenchel.saved import load as load
 from fenchel.solvers.base import Start as Start
 
+__all__ = [
+    "ChainCRF",
+    "Checkpoint",
+    "DependencyParser",
+    "Graph",
+    "GraphCRF",
+    "LinearSVC",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "MaxEnt",
+    "MaxEntTagger",
+    "Shards",
+    "Start",
+    "load",
+    "path",
+    "problems",
+    "solve",
+    "solvers",
+]
+
 __version__: str

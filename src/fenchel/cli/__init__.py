@@ -9,6 +9,7 @@ import click
 
 from fenchel import __version__
 from fenchel.cli.groups import Root, debug_option
+from fenchel.cli.late import import_late
 
 COMMANDS = {
     "demo": "fenchel.cli.demo:demo",
@@ -49,4 +50,9 @@ def cli():
 
 def main():
     """The entry point of `fenchel` and of `python -m fenchel`."""
+    for name in (
+        "scipy.stats",
+        "pandas",
+    ):  # scikit-learn imports them for little: half a second of each start
+        import_late(name)
     cli(prog_name="fenchel")
