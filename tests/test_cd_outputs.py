@@ -6,8 +6,6 @@ import scipy.sparse as sp
 
 from chains import allow_only, random_data
 from fenchel import problems, solve
-from fenchel._cache import njit
-from fenchel.graphs import join_graphs
 from fenchel.solvers import CDOutputs
 from fenchel.solvers.base import Start
 from fenchel.solvers.cdoutputs import flows
@@ -15,7 +13,6 @@ from fenchel.solvers.cdoutputs.flows import Flows
 from fenchel.solvers.cdoutputs.lists import Lists
 from fenchel.structures import base
 from fenchel.trace import Status
-from graphs import random_problem
 
 TOL = 1e-4
 LENGTHS = (1, 2, 5, 7, 3, 8, 6, 4, 1, 7) * 3
@@ -137,29 +134,6 @@ def test_an_output_larger_than_all_before_gets_room(monkeypatch):
     monkeypatch.setattr("fenchel.solvers.cdoutputs.lists._most_parts", lambda _: np.ones(made.n, np.uint64))
     result = solve(made, CDOutputs(), tol=TOL)
     assert result.status is Status.CONVERGED
-
-
-def test_graphs_are_stepped_over_by_the_components_where_outputs_differ():
-    """Two edges and a node alone, all labels 1 but those of the path 3 - 0, which are told apart by links."""
-    graphs = join_graphs([0, 5], [[(3, 0), (1, 2)]])
-    made = problems.graph(np.ones((5, 1)), [0, 0, 0, 0, 0], graphs, labels=2, loss="hinge")
-    one, other = made.near_target(0.0), np.zeros(made.shape)
-    for node, label in enumerate((1, 1, 0, 1, 1)):  # node 2 agrees: 3 - 0, 1 and 4 are left
-        other[2 * node + label] = 1.0
-    other[10 + 3] = other[14 + 2] = 1.0  # of the links: (1, 1), (1, 0)
-    pieces = np.zeros(made.shape, np.uint64)
-    assert count_pieces(made.blocks, one, other, pieces) == 3
-    own = [set(pieces[2 * node : 2 * node + 2].tolist()) for node in range(5)]
-    assert own == [{1}, {2}, {0}, {1}, {3}]
-    assert pieces[10:14].tolist() == [1, 0, 0, 1] and pieces[14:].tolist() == [2, 0, 2, 0]
-    result = solve(random_problem(loss="hinge"), CDOutputs(), tol=1e-4, max_passes=2000)
-    assert result.status is Status.CONVERGED
-    assert all(row.primal >= row.dual for row in result.trace)
-
-
-@njit
-def count_pieces(blocks, one, other, pieces):
-    return base.block_pieces(blocks, 0, one, other, pieces)
 
 
 # ---- one optimum

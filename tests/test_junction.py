@@ -7,8 +7,8 @@ from fenchel import problems
 from fenchel._cache import njit
 from fenchel.graphs import join_graphs
 from fenchel.structures import base, graph_decoding
-from fenchel.structures.elimination import AXES, make_plans
 from fenchel.structures.graph_decoding import UnlabelledGraphs
+from fenchel.structures.plans import make_plans
 from graphs import SIZES, listed, random_problem
 from test_problem import differences
 
@@ -122,7 +122,7 @@ def test_the_best_labels_are_the_best_of_the_list(problem):
     structure, rng = problem.structure, np.random.default_rng(5)
     w, N, L = rng.normal(size=problem.dim), problem.examples.y.size, sum(SIZES)
     allowed = rng.uniform(size=(N, L)) < 0.7
-    firsts = structure.first_labels
+    firsts = problem.blocks.layout.first_label.astype(int)
     allowed[np.arange(N), firsts] = True
     data = UnlabelledGraphs(structure.tables(problem.examples.rows, w.size), w, structure.plans, NOTHING)
     s, starts = pieces(problem, problem.scores(w)), problem.examples.starts.astype(int)
@@ -222,7 +222,7 @@ def grid(height, width):
 )
 def test_min_fill_finds_the_treewidth(nodes, links, width):
     plans = make_plans(join_graphs([0, nodes], [links]), (2,), False)
-    assert plans.words[AXES] - 1 == width
+    assert plans.most - 1 == width
 
 
 def test_equal_graphs_have_one_plan():

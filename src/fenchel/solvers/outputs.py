@@ -9,14 +9,17 @@ start. All is done by block kernels, for every structure that has them.
 from typing import NamedTuple
 
 import numpy as np
+from numba import carray
 
 from fenchel._cache import helper, njit
 from fenchel._memory import require_memory
+from fenchel._packed import packed, tail
 from fenchel.structures import base
 
 SPARE = 5  # extensions after which an output of no weight is dropped; the oracle finds it again if need be
 
 
+@packed
 class Points(NamedTuple):
     """The lists of all n examples, in V slots; the truth is the first of each list.
 
@@ -72,16 +75,15 @@ def aged(points: Points, visited=slice(None)) -> Points:
     return points._replace(idle=np.where(points.alpha > 0.0, 0, points.idle + once[_owners(points)]))
 
 
-def with_room(old: Points, sizes, advice: str, slots: int = 1) -> Points:
-    """The points but those long idle, and free slots for sizes[i] parts each behind those of each example."""
+def with_room(old: Points, sizes, advice: str) -> Points:
+    """The points but those long idle, and a free slot for sizes[i] parts behind those of each example."""
     place = np.arange(old.alpha.size) - old.members[:-1].astype(np.int64)[_owners(old)]
     keep = (old.idle <= SPARE) & (place < old.used.astype(np.int64)[_owners(old)]) | (place == 0)
     kept = np.bincount(_owners(old)[keep], minlength=sizes.size)
-    counts = kept + slots * (sizes > 0)
+    counts = kept + (sizes > 0)
     room, free = np.zeros(int(counts.sum()), np.int64), np.zeros(int(counts.sum()), bool)
-    for slot in range(1, slots + 1):
-        free[(np.cumsum(counts) - slot)[sizes > 0]] = True
-    room[free], room[~free] = np.repeat(sizes[sizes > 0], slots), old.sizes[keep]
+    free[(np.cumsum(counts) - 1)[sizes > 0]] = True
+    room[free], room[~free] = sizes[sizes > 0], old.sizes[keep]
     needed = 12 * int(room.sum()) + 8 * int(np.square(counts).sum()) + 40 * room.size
     require_memory(needed, f"lists of {room.size} outputs", advice)
     new = _room(counts, room)
@@ -223,14 +225,14 @@ def improve(blocks, i, s, enough, points, mu, delta, v):
     Returns the gap over its list.
     """
     first = points.members[i]
-    last, width = first + points.used[i], np.int64(points.members[i + 1] - first)
-    alpha, top, mean = points.alpha[first:last], -np.inf, 0.0
-    slopes = np.empty(alpha.size)
+    used, width = np.int64(points.used[i]), np.int64(points.members[i + 1] - first)
+    alpha, top, mean = carray(tail(points.alpha, first).data, used), -np.inf, 0.0
+    slopes = np.empty(used)
     for a in range(alpha.size):
         slopes[a] = product_with(points, first + np.uint64(a), s)
         top = max(top, slopes[a])
         mean += slopes[a] * alpha[a]
-    gram = points.products[points.squares[i] : points.squares[i + 1]].reshape((width, width))
+    gram = carray(tail(points.products, points.squares[i]).data, (width, width))
     if solve_simplex(gram, slopes, alpha, enough):
         _put(blocks, i, points, mu, delta, v)
     return max(top - mean, 0.0)

@@ -249,16 +249,6 @@ def block_argmax(blocks, i, s, mu):
 
 
 @outcome_kernel
-def block_pieces(blocks, i, one, other, pieces):
-    """In how many pieces two outputs, 0/1 vectors, differ that make outputs when exchanged one by one.
-
-    pieces: of each part where they differ the number of its piece, from 1, else 0; written where there are
-    several. The default: one.
-    """
-    return 1
-
-
-@outcome_kernel
 def block_covariance(blocks, i, at, s, t):
     """t = the change of the marginals when the scores change by s; written.
 

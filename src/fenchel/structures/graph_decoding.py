@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel.structures import cliques
-from fenchel.structures.elimination import Plans
+from fenchel._packed import packed
+from fenchel.structures.cliques import find_best, sum_over
 from fenchel.structures.layouts.graphs import GraphTables, scores
+from fenchel.structures.plans import Plans
 
 
+@packed
 class UnlabelledGraphs(NamedTuple):
     """Graphs to be labelled with given weights."""
 
@@ -42,9 +44,8 @@ def best_labels(data, start, stop, out):
     Returns a graph that no labels fit, or −1.
     """
     for i in range(start, stop):
-        s, plan = _tables(data, i), cliques.plan_of(data.plans, i)
-        labels = out[data.layout.starts[i] : data.layout.starts[i + 1]]
-        if cliques.find_best(plan.ctypes, labels.ctypes, s.ctypes) == -inf:
+        s, labels = _tables(data, i), out[data.layout.starts[i] : data.layout.starts[i + 1]]
+        if find_best(data.plans, i, labels.ctypes, s.ctypes) == -inf:
             return i
     return -1
 
@@ -57,11 +58,11 @@ def node_marginals(data, start, stop, best, out):
     """
     layout = data.layout
     for i in range(start, stop):
-        s, plan = _tables(data, i), cliques.plan_of(data.plans, i)
-        labels, mu = best[layout.starts[i] : layout.starts[i + 1]], np.empty(s.size)
-        if cliques.find_best(plan.ctypes, labels.ctypes, s.ctypes) == -inf:
+        s, labels = _tables(data, i), best[layout.starts[i] : layout.starts[i + 1]]
+        mu = np.empty(s.size)
+        if find_best(data.plans, i, labels.ctypes, s.ctypes) == -inf:
             return i
-        cliques.sum_over(plan.ctypes, labels.ctypes, s.ctypes, mu.ctypes, 1)
+        sum_over(data.plans, i, labels.ctypes, s.ctypes, mu.ctypes, True)
         for r in range(layout.starts[i], layout.starts[i + 1]):
             for k in range(layout.node_labels[r]):
                 out[r, layout.first_label[r] + k] = mu[layout.node_at[r] + k]

@@ -6,7 +6,7 @@ other.
 with a table V_b for each attribute b of a kind of links, `fenchel.graphs`. The parts of an example are the
 entries of its tables: of nodes, then of links. Their marginals tell the entropy of a tree, but of no graph
 with cycles: for that the block of a `full` graph has tables for cliques and separators of its junction tree
-too, which have no weights. `elimination.py` makes the tree, `cliques.py` has the oracles.
+too, which have no weights. `plans.py` makes the tree, `cliques.py` has the oracles.
 """
 
 from dataclasses import dataclass, replace
@@ -17,17 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper
+from fenchel._packed import packed, tail
 from fenchel._sparse import squared_norms
 from fenchel.graphs import Graphs
-from fenchel.structures import base, cliques
-from fenchel.structures.cliques import find_best, plan_of, sum_over, table_word
-from fenchel.structures.elimination import Plans, make_plans
+from fenchel.structures import base
+from fenchel.structures.cliques import find_best, output_score, sum_over, write_output
 from fenchel.structures.flat import settle
-from fenchel.structures.lattice_entropy import log_slopes, sum_of_logs
-from fenchel.structures.layouts.distinct import NO_COLUMNS, distinct_columns
-from fenchel.structures.layouts.graphs import GraphTables
-
-IN_ORDER = {"contract", "arcp", "nsz"}  # flags of what calls logarithms in vector registers
+from fenchel.structures.layouts.graphs import GraphTables, graph_tables, with_columns
+from fenchel.structures.plans import Plans, make_plans
+from fenchel.structures.stretches import log_slopes, sum_of_logs
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Junction(base.Structure):
     @cached_property
     def offsets(self) -> np.ndarray:
         """(n + 1,) where the block of each graph begins."""
-        return np.concatenate([[0], np.cumsum(self.plans.sizes())]).astype(np.uint64)
+        return np.concatenate([[0], np.cumsum(self.plans.blocks[self.plans.of])]).astype(np.uint64)
 
     def shape(self, examples=None) -> tuple:
         return (int(self.offsets[-1]),)
@@ -77,49 +75,12 @@ class Junction(base.Structure):
     def largest(self, examples=None) -> int:
         return int(np.diff(self.offsets).max())
 
-    @property
-    def labels_of_nodes(self) -> np.ndarray:
-        """(N,) how many labels each node has."""
-        return np.asarray(self.sizes)[self.graphs.types]
-
-    @property
-    def first_labels(self) -> np.ndarray:
-        """(N,) where among all labels those of each node begin."""
-        return np.concatenate([[0], np.cumsum(self.sizes)])[self.graphs.types]
-
     def layout(self, examples, design) -> GraphTables:
-        distinct = distinct_columns(examples.rows, self.graphs.starts)
-        links = distinct_columns(self.graphs.rows, self.graphs.link_starts)
-        bare = self.tables(examples.rows, design.dim)
-        return bare._replace(distinct=distinct, distinct_links=links, work=np.zeros(design.dim))
+        return with_columns(self.tables(examples.rows, design.dim))
 
     def tables(self, rows, n_weights: int) -> GraphTables:
-        """The layout without distinct columns: to score graphs whose nodes have these rows."""
-        graphs, labels = self.graphs, self.labels_of_nodes
-        starts, link_starts = graphs.starts.astype(np.int64), graphs.link_starts.astype(np.int64)
-        node_at, nodes = _within(labels, starts)
-        link_at, _ = _within(graphs.link_widths(self.sizes), link_starts)
-        link_at += np.repeat(nodes, np.diff(link_starts))
-        tables = rows.n_columns * self.outputs + np.cumsum([0, *graphs.tables.widths(self.sizes)])
-        negative = min(rows.data.min(initial=0.0), graphs.rows.data.min(initial=0.0)) < 0.0
-        return GraphTables(
-            rows=rows,
-            links=graphs.rows,
-            starts=graphs.starts,
-            link_starts=graphs.link_starts,
-            offsets=self.offsets,
-            node_at=node_at.astype(np.uint64),
-            link_at=link_at.astype(np.uint64),
-            first_label=self.first_labels.astype(np.uint64),
-            node_labels=labels.astype(np.uint64),
-            tables=tables.astype(np.uint64),
-            distinct=NO_COLUMNS,
-            distinct_links=NO_COLUMNS,
-            work=np.empty(0),
-            cross=2.0 * negative,
-            labels=self.outputs,
-            n_weights=n_weights,
-        )
+        """What scores graphs whose nodes have these rows."""
+        return graph_tables(self.graphs, self.sizes, self.offsets, rows, n_weights)
 
     def outcomes(self, examples) -> "GraphOutcomes":
         return GraphOutcomes(examples.y, examples.cost, self.graphs.starts, self.plans)
@@ -131,19 +92,14 @@ class Junction(base.Structure):
 
     def sizes_of_choice(self, examples):
         first = self.graphs.starts[:-1].astype(np.int64)
-        labels = self.labels_of_nodes
+        labels = np.asarray(self.sizes)[self.graphs.types]
         return np.add.reduceat(np.log(labels), first), np.add.reduceat(examples.cost * (labels > 1), first)
-
-
-def _within(sizes, starts):
-    """Where pieces of these sizes begin, each from the start of its own group on, and the size of groups."""
-    ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return ends[:-1] - np.repeat(ends[starts[:-1]], np.diff(starts)), np.diff(ends[starts])
 
 
 # ---- outcomes
 
 
+@packed
 class GraphOutcomes(NamedTuple):
     """Labels of n graphs of N nodes in all."""
 
@@ -153,137 +109,87 @@ class GraphOutcomes(NamedTuple):
     plans: Plans
 
 
-@helper(cache=True, nogil=True)
-def truth(outcomes, i):
-    return outcomes.y[outcomes.starts[i] : outcomes.starts[i + 1]]
+@helper(cache=True, nogil=True, forceinline=True)
+def _labels(outcomes, i):
+    """Where the labels of graph i begin."""
+    return tail(outcomes.y, outcomes.starts[i]).data
 
 
 @base.block_target.implement(GraphOutcomes)
 def _target(blocks, i, y):
-    return cliques.write_output(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i), y)
+    write_output(blocks.outcomes.plans, i, _labels(blocks.outcomes, i), y.ctypes)
 
 
 @base.block_truth.implement(GraphOutcomes)
 def _truth(blocks, i, s):
-    return cliques.output_score(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i), s)
+    return output_score(blocks.outcomes.plans, i, _labels(blocks.outcomes, i), s.ctypes)
 
 
 @base.block_residual.implement(GraphOutcomes)
 def _residual(blocks, i, mu, delta):
-    return residual(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i), mu, delta)
-
-
-@helper(cache=True, nogil=True)
-def residual(plan, labels, mu, delta):
-    """delta = y − μ; at each node the likeliest label gets minus the sum of the others, to keep digits."""
-    cliques.write_output(plan, labels, delta)
-    for j in range(plan[cliques.SIZE]):
+    """At each node the likeliest label gets minus the sum of the others, to keep digits."""
+    plans, outcomes, at = blocks.outcomes.plans, blocks.outcomes, np.uint64(0)
+    base.block_target(blocks, i, delta)
+    for j in range(base.block_length(blocks, i)):
         delta[j] -= mu[j]
-    at = np.uint64(0)
-    for v in range(np.uint64(labels.size)):
-        end = at + plan[table_word(plan, v)]
+    first = plans.tables[plans.of[i]]
+    for table in range(first, first + outcomes.starts[i + 1] - outcomes.starts[i]):
+        end = at + plans.sizes[table]
         settle(np.int64(end - at), mu[at:end], delta[at:end])
         at = end
 
 
 @base.block_cost.implement(GraphOutcomes)
 def _cost(blocks, i, cost):
-    outcomes = blocks.outcomes
-    own = outcomes.cost[outcomes.starts[i] : outcomes.starts[i + 1]]
-    return hamming(plan_of(outcomes.plans, i), truth(outcomes, i), own, cost)
-
-
-@helper(cache=True, nogil=True)
-def hamming(plan, labels, own, cost):
-    """The cost of each label of each node; links cost nothing. Written."""
-    for j in range(plan[cliques.SIZE]):
+    """Links cost nothing."""
+    plans, outcomes, at = blocks.outcomes.plans, blocks.outcomes, np.uint64(0)
+    for j in range(base.block_length(blocks, i)):
         cost[j] = 0.0
-    at = np.uint64(0)
-    for v in range(np.uint64(labels.size)):
-        size = plan[table_word(plan, v)]
+    for v in range(outcomes.starts[i + 1] - outcomes.starts[i]):
+        node, size = outcomes.starts[i] + v, plans.sizes[plans.tables[plans.of[i]] + v]
         for k in range(size):
-            cost[at + k] = 0.0 if k == labels[v] else own[v]
+            cost[at + k] = 0.0 if k == outcomes.y[node] else outcomes.cost[node]
         at += size
 
 
 @base.block_marginals.implement(GraphOutcomes)
 def _marginals(blocks, i, s, mu):
-    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i)
-    return sum_over(plan.ctypes, labels.ctypes, s.ctypes, mu.ctypes, 1)
+    return sum_over(blocks.outcomes.plans, i, _labels(blocks.outcomes, i), s.ctypes, mu.ctypes, True)
 
 
 @base.block_loss.implement(GraphOutcomes)
 def _loss(blocks, i, s, room):
-    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i)
-    return sum_over(plan.ctypes, labels.ctypes, s.ctypes, room.ctypes, 0)
+    return sum_over(blocks.outcomes.plans, i, _labels(blocks.outcomes, i), s.ctypes, room.ctypes, False)
 
 
 @base.block_argmax.implement(GraphOutcomes)
 def _argmax(blocks, i, s, mu):
-    plan, labels = plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i).copy()
-    find_best(plan.ctypes, labels.ctypes, s.ctypes)
-    cliques.write_output(plan, labels, mu)
-    return cliques.output_score(plan, labels, s)
-
-
-@base.block_pieces.implement(GraphOutcomes)
-def _pieces(blocks, i, one, other, pieces):
-    return components(plan_of(blocks.outcomes.plans, i), truth(blocks.outcomes, i).size, one, other, pieces)
-
-
-@helper(cache=True, nogil=True)
-def components(plan, n, one, other, pieces):
-    """The connected components of the n nodes where two labellings differ; pieces written."""
-    first, second = cliques.labels_in(plan, n, one), cliques.labels_in(plan, n, other)
-    of_node, count = np.zeros(n, np.uint64), np.uint64(0)
-    for v in range(n):
-        if first[v] != second[v] and of_node[v] == 0:
-            count += np.uint64(1)
-            of_node[v] = count
-            while cliques.spread_over(plan, first, second, of_node):
-                pass
-    cliques.write_pieces(plan, first, second, of_node, pieces)
-    return np.int64(count)
+    outcomes = blocks.outcomes
+    labels = np.empty(np.int64(outcomes.starts[i + 1] - outcomes.starts[i]), np.uint32)
+    find_best(outcomes.plans, i, labels.ctypes, s.ctypes)
+    write_output(outcomes.plans, i, labels.ctypes, mu.ctypes)
+    return output_score(outcomes.plans, i, labels.ctypes, s.ctypes)
 
 
 @base.block_entropy.implement(GraphOutcomes)
 def _entropy(blocks, i, mu):
-    return entropy(plan_of(blocks.outcomes.plans, i), mu)
-
-
-@helper(cache=True, nogil=True, fastmath=IN_ORDER)
-def entropy(plan, mu):
     """Σ count · H(table), lepriol2018 (17); of full blocks only."""
-    at, total = np.uint64(0), 0.0
-    for t in range(plan[cliques.TABLES]):
-        size, count = table(plan, t)
-        if count != 0.0:
-            total -= count * sum_of_logs(at, at + size, mu)
-        at += size
+    plans, at, total = blocks.outcomes.plans, np.uint64(0), 0.0
+    for t in range(plans.tables[plans.of[i]], plans.tables[plans.of[i] + np.uint64(1)]):
+        if plans.counts[t] != 0.0:
+            total -= plans.counts[t] * sum_of_logs(at, at + plans.sizes[t], mu)
+        at += plans.sizes[t]
     return max(total, 0.0)
 
 
 @base.block_entropy_slopes.implement(GraphOutcomes)
 def _slopes(blocks, i, mu, delta, gamma):
-    return entropy_slopes(plan_of(blocks.outcomes.plans, i), mu, delta, gamma)
-
-
-@helper(cache=True, nogil=True, fastmath=IN_ORDER)
-def entropy_slopes(plan, mu, delta, gamma):
-    """First and second derivative of γ ↦ H(μ + γ δ), by the same decomposition."""
-    at, slope, bend = np.uint64(0), 0.0, 0.0
-    for t in range(plan[cliques.TABLES]):
-        size, count = table(plan, t)
-        if count != 0.0:
-            first, second = log_slopes(at, at + size, mu, delta, gamma)
-            slope += count * first
-            bend += count * second
-        at += size
+    """By the same decomposition."""
+    plans, at, slope, bend = blocks.outcomes.plans, np.uint64(0), 0.0, 0.0
+    for t in range(plans.tables[plans.of[i]], plans.tables[plans.of[i] + np.uint64(1)]):
+        if plans.counts[t] != 0.0:
+            first, second = log_slopes(at, at + plans.sizes[t], mu, delta, gamma)
+            slope += plans.counts[t] * first
+            bend += plans.counts[t] * second
+        at += plans.sizes[t]
     return slope, bend
-
-
-@helper(cache=True, nogil=True, forceinline=True)
-def table(plan, t):
-    """Numbers of a table, and its count."""
-    word = table_word(plan, t)
-    return plan[word], float(np.int64(plan[word + np.uint64(1)]))

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from fenchel._cache import helper, njit
+from fenchel._cache import njit
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers import outputs
 from fenchel.solvers.dual import RENEWAL
 from fenchel.structures import base
-
-MOST = 3  # outputs that a visit adds to a list at most: some on the way to that of the oracle, and that
 
 
 class Lists:
@@ -28,7 +26,7 @@ class Lists:
         """
         room = np.zeros(problem.n, np.uint64)
         room[order] = self.room[order]
-        self.points = outputs.with_room(outputs.aged(self.points, order), room, "use sgd", MOST)
+        self.points = outputs.with_room(outputs.aged(self.points, order), room, "use sgd")
         arrays = self.points, self.room, self.mu, self.v, gaps
         _visit_all(problem.loss, problem.blocks, order, least, *arrays)
 
@@ -68,8 +66,8 @@ def _most_parts(problem):
 @njit(cache=True, nogil=True)
 def _visit_all(loss, blocks, order, least, points, room, mu, v, gaps):
     """One visit of each example of the order; points, room, mu, v, gaps written."""
-    s, nu, old = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    zeros, delta, pieces = np.zeros(blocks.size), np.empty(blocks.size), np.zeros(blocks.size, np.uint64)
+    s, nu = np.empty(blocks.size), np.empty(blocks.size)
+    zeros, delta = np.zeros(blocks.size), np.empty(blocks.size)
     for i in order:
         mu_i = base.block_view(blocks, mu, i)
         base.block_scores(blocks, i, v, s)
@@ -82,47 +80,7 @@ def _visit_all(loss, blocks, order, least, points, room, mu, v, gaps):
         size = outputs.size_of(found)
         if top - outputs.best_inside(points, i, s) > least:
             if size <= room[i]:
-                _extend(blocks, i, s, found, old[: mu_i.size], pieces, zeros, delta, points)
+                outputs.append(blocks, i, found, zeros, delta, points)
             else:
                 room[i] = size
         outputs.improve(blocks, i, s, 0.1 * gaps[i], points, mu_i, delta, v)
-
-
-@helper(cache=True, nogil=True)
-def _extend(blocks, i, s, found, old, pieces, zeros, delta, points):
-    """Append `found`, and before it outputs on the way there from the worst that has weight; points written.
-
-    Where the two differ in several pieces these are exchanged one by one, the one that gains most first: the
-    program over the list can then move other masses for each piece. old, pieces, delta: room.
-    """
-    count = base.block_pieces(blocks, i, found, old, pieces) if _read_worst(points, i, s, old) else 1
-    gains = np.zeros(count + 1)
-    for j in range(found.size if count > 1 else 0):
-        if pieces[j] > np.uint64(0):
-            gains[pieces[j]] += s[j] * (found[j] - old[j])
-    for left in range(min(count, MOST) - 1, -1, -1):
-        piece = 1
-        for other in range(2, count + 1):
-            piece = other if gains[other] > gains[piece] else piece
-        gains[piece] = -1.0
-        for j in range(found.size):
-            if left == 0 or pieces[j] == np.uint64(piece):
-                old[j] = found[j]
-        outputs.append(blocks, i, old, zeros, delta, points)
-
-
-@helper(cache=True, nogil=True)
-def _read_worst(points, i, s, old):
-    """The point of least score that has weight, old written; returns whether it is an output."""
-    worst, least = points.members[i], np.inf
-    for a in range(points.members[i], points.members[i] + points.used[i]):
-        value = outputs.product_with(points, a, s)
-        if points.alpha[a] > 0.0 and value < least:
-            worst, least = a, value
-    for j in range(old.size):
-        old[j] = 0.0
-    for e in range(points.entries[worst], points.entries[worst] + points.sizes[worst]):
-        if points.values[e] != 1.0:
-            return False
-        old[points.parts[e]] = 1.0
-    return True

@@ -9,17 +9,27 @@ What must be squared (‖A_iᵀδ‖²) is added up in a work array like w, and 
 from typing import NamedTuple
 
 import numpy as np
+from numba import carray
 
-from fenchel._cache import njit
+from fenchel._cache import helper, njit
 from fenchel._math import REORDER, soft
+from fenchel._packed import packed
 from fenchel._sparse import Rows, Table, column, row_begin, row_end
 from fenchel.structures import base
-from fenchel.structures.layouts.distinct import AllColumns, Distinct, distinct_column, distinct_count
+from fenchel.structures.layouts.distinct import (
+    NO_COLUMNS,
+    AllColumns,
+    Distinct,
+    distinct_column,
+    distinct_columns,
+    distinct_count,
+)
 from fenchel.structures.layouts.tables import pay
 
 ONE = np.uint64(1)
 
 
+@packed
 class GraphTables(NamedTuple):
     """n graphs of N nodes and F links: tables of nodes, then of links, then perhaps some of no weights."""
 
@@ -39,6 +49,50 @@ class GraphTables(NamedTuple):
     cross: float  # 0 where no attribute is negative, else 2
     labels: int  # L
     n_weights: int  # d
+
+
+def graph_tables(graphs, sizes, offsets, rows, n_weights: int) -> GraphTables:
+    """Without distinct columns, to score graphs whose nodes have these rows; sizes: labels of each type."""
+    labels, first_labels = np.asarray(sizes), np.cumsum([0, *sizes])
+    starts, link_starts = graphs.starts.astype(np.int64), graphs.link_starts.astype(np.int64)
+    node_at, nodes = _within(labels[graphs.types], starts)
+    link_at, _ = _within(graphs.link_widths(sizes), link_starts)
+    link_at += np.repeat(nodes, np.diff(link_starts))
+    tables = rows.n_columns * sum(sizes) + np.cumsum([0, *graphs.tables.widths(sizes)])
+    negative = min(rows.data.min(initial=0.0), graphs.rows.data.min(initial=0.0)) < 0.0
+    return GraphTables(
+        rows=rows,
+        links=graphs.rows,
+        starts=graphs.starts,
+        link_starts=graphs.link_starts,
+        offsets=offsets,
+        node_at=node_at.astype(np.uint64),
+        link_at=link_at.astype(np.uint64),
+        first_label=first_labels[graphs.types].astype(np.uint64),
+        node_labels=labels[graphs.types].astype(np.uint64),
+        tables=tables.astype(np.uint64),
+        distinct=NO_COLUMNS,
+        distinct_links=NO_COLUMNS,
+        work=np.empty(0),
+        cross=2.0 * negative,
+        labels=sum(sizes),
+        n_weights=n_weights,
+    )
+
+
+def with_columns(layout: GraphTables) -> GraphTables:
+    """For training: the distinct columns too, and the work array."""
+    return layout._replace(
+        distinct=distinct_columns(layout.rows, layout.starts),
+        distinct_links=distinct_columns(layout.links, layout.link_starts),
+        work=np.zeros(layout.n_weights),
+    )
+
+
+def _within(sizes, starts):
+    """Where pieces of these sizes begin, each from the start of its own group on, and the size of groups."""
+    ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return ends[:-1] - np.repeat(ends[starts[:-1]], np.diff(starts)), np.diff(ends[starts])
 
 
 @base.block_scores.implement(GraphTables)
@@ -112,9 +166,15 @@ def clear(layout, i):
     return total
 
 
+@helper(cache=True, nogil=True, forceinline=True)
+def work_of(layout):
+    """The work array, as the weights are."""
+    return carray(layout.work.data, layout.work.size)
+
+
 @base.block_squared_norm.implement(GraphTables)
 def _squared_norm(blocks, i, delta):
-    add(blocks.layout, i, 1.0, delta, blocks.layout.work)
+    add(blocks.layout, i, 1.0, delta, work_of(blocks.layout))
     return clear(blocks.layout, i)
 
 
@@ -122,8 +182,8 @@ def _squared_norm(blocks, i, delta):
 def _move(blocks, i, step, delta, s, moved):
     for j in range(base.block_length(blocks, i)):
         moved[j] = s[j]
-    add(blocks.layout, i, 1.0, delta, blocks.layout.work)
-    add_scores(blocks.layout, i, step, blocks.layout.work, 0.0, moved)
+    add(blocks.layout, i, 1.0, delta, work_of(blocks.layout))
+    add_scores(blocks.layout, i, step, work_of(blocks.layout), 0.0, moved)
     clear(blocks.layout, i)
 
 
@@ -156,7 +216,7 @@ def radius(layout, i, here):
     """R_i ≥ max over ỹ of ‖F(x, ỹ) − F(x, y)‖²: ‖F(x, y)‖² + ‖Σ |x|‖², and twice their product where
     attributes may be negative. No output has features of a larger norm than ‖Σ |x|‖, all labels one. here: y.
     """
-    rows, links, work = layout.rows, layout.links, layout.work
+    rows, links, work = layout.rows, layout.links, work_of(layout)
     add(layout, i, 1.0, here, work)
     true = clear(layout, i)
     for r in range(layout.starts[i], layout.starts[i + 1]):
