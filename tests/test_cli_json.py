@@ -183,6 +183,7 @@ def test_what_a_file_looks_like(folder):
         "1 3:1 5:2.5\n-1 2:1\n": "libsvm",
         "1\tw=a\tw=b\n\n2\tw=c\n": None,
         "the D\n\na D\n": "columns",
+        "the\tD\t2\ncat\tN\t0\n": "heads",
         "label one two\nother three\n": None,
         "": None,
     }

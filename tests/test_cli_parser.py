@@ -129,7 +129,15 @@ def test_what_is_wrong_is_said_with_file_and_line(folder):
     )
     bad.write_text(sentence(0).replace("\t3\tobj", "\t0\tobj"))
     said = fails("train", "parser", bad, "-o", folder / "x")
-    assert said == f"{bad}:5: a second root, after word 3; expected one"
+    assert said == f"{bad}:5: a second root, after word 3; expected one; --multi-root allows it"
+
+
+def test_a_mistake_in_three_columns_is_no_other_kind_of_file(folder):
+    bad = folder / "bad.tab"
+    roots = "3: a second root, after word 2; expected one; --multi-root allows it"
+    for heads, said in (("200", roots), ("210", "1: heads go round in a circle: 1 -> 2 -> 1")):
+        bad.write_text("".join(f"w\tN\t{head}\n" for head in heads) + "\nw\tN\t0\n")
+        assert fails("train", "parser", bad, "-o", folder / "x") == f"{bad}:{said}"
 
 
 def test_a_page_of_a_parser_has_scores_by_length_and_of_labels(folder):

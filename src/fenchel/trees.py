@@ -36,7 +36,7 @@ def fault(heads: Sequence[int], single_root: bool = False) -> tuple[int, str] | 
         for each in path:
             done[each] = True
     if single_root and len(roots) > 1:
-        return roots[1], f"a second root, after word {roots[0]}; expected one"
+        return roots[1], f"a second root, after word {roots[0]}; expected one; single_root=False allows it"
     return None
 
 

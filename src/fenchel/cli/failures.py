@@ -30,6 +30,7 @@ WORDS = (
         lambda found: f"--{found[1].replace('_', '-')} ",
     ),
     (re.compile(r"\bmax_iter="), "--max-passes "),
+    (re.compile(r"\bsingle_root=False\b"), "--multi-root"),
     (re.compile(r"\bclass_weight has\b"), "--class-weight has"),
     (re.compile(r"\bloss='(\w+)'"), r"--loss \1"),
     (re.compile(r"\bthat counts; lower min_count\b"), "that counts; lower --min-count"),

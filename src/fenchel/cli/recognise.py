@@ -11,6 +11,7 @@ from fenchel.errors import DataError
 
 HEAD, LINES = 1 << 16, 50  # bytes and lines that are looked at
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
+_HEADED = re.compile(r"[^\t]+\t[^\t]+\t[0-9]+")
 _LIBSVM = re.compile(rf"{_NUMBER}(?: +[0-9]+:{_NUMBER})+ *(?:#.*)?")
 
 # what a file may look like: in words, and which kinds read it
@@ -19,6 +20,7 @@ LOOKS = {
     "trace": ("a trace of a run", ()),
     "libsvm": ("a libsvm file", ("lr", "maxent")),
     "treebank": ("a treebank in CoNLL's ten columns", ("parser", "crf", "tagger")),
+    "heads": ("a treebank in three columns", ("parser", "crf", "tagger", "maxent")),
     "columns": ("a column file", ("crf", "tagger", "maxent")),
 }
 
@@ -51,6 +53,8 @@ def _look_of_lines(lines):
     words = [line for line in full if not line.startswith("#")]
     if words and all(line.count("\t") == 9 for line in words[:-1] or words):
         return "treebank"
+    if 2 * sum(bool(_HEADED.fullmatch(line)) for line in words) > len(words):
+        return "heads"
     widths = Counter(len(line.split()) for line in full)
     alike = len(widths) == 1 and 2 <= next(iter(widths)) <= 8
     return "columns" if alike and "" in (line.strip() for line in lines[:-1]) else None

@@ -50,8 +50,7 @@ def as_heads(heads, tokens: Tokens, single_root: bool) -> list[list[int]]:
         found = [_whole(i, word, head) for word, head in enumerate(given, 1)]
         wrong = trees.fault(found, single_root)
         if wrong is not None:
-            way_out = "; single_root=False allows it" if "root," in wrong[1] else ""
-            raise ValueError(f"sentence {i}, word {wrong[0]}: {wrong[1]}{way_out}")
+            raise ValueError(f"sentence {i}, word {wrong[0]}: {wrong[1]}")
         out.append(found)
     return out
 

@@ -31,7 +31,7 @@ def eliminate(i, labels, links, room) -> list:
         around, gone[v] = near[v], True
         total += prod(labels[u] for u in around) * labels[v]
         if 8 * total > room:
-            what = f"graph {i}: tables of {len(around) + 1} nodes (treewidth {len(around)} or more)"
+            what = f"graph {i}, with a clique of {len(around) + 1} nodes (treewidth {len(around)} or more),"
             require_memory(8 * total, what, "leave out links that close cycles, or labels")
         order.append((v, around))
         for u in _join(near, v):
