@@ -113,7 +113,7 @@ def dense(train, test, options):
         for c in (0.1, 10.0):
             for name in ("eg-gap", "lbfgs"):
                 run = fitted(graphs, y, options.patience, c=c, solver=name, tol=TARGETS[-1])
-                lines.append([attributes, f"{c:g}", f"`{name}`", *describe(*run, len(graphs))])
+                lines.append([str(attributes), f"{c:g}", f"`{name}`", *describe(*run, len(graphs))])
     return f"## Dense nodes\n\n{table(['attributes', 'C', 'solver', *HEADER], lines)}"
 
 
