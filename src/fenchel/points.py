@@ -4,15 +4,15 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
-from scipy.special import expit
 
 from fenchel import certificates
 from fenchel._sparse import squared_norms
 from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
-from fenchel.structures.offset_range import offset_range
+from fenchel.structures.offset_range import OffsetRange
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
-LARGEST_RANGE = 3e8  # n·K² up to which the range of free offsets is computed
+# n·K numbers up to which scores are kept for the range of free offsets, and n·K² up to which it is computed.
+MOST_SCORES, LARGEST_RANGE = 1e7, 3e8
 FAR = 1e3  # the change of an offset after which scores are computed anew
 
 
@@ -44,31 +44,22 @@ class Certified:
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
 
-    def offset_range(self, w, b, radius: float) -> tuple:
-        """Bounds of the optimum's free offsets where its weights are within `radius` of w; None: not known.
+    def offset_range(self, w, b, radius: float) -> OffsetRange | None:
+        """Bounds of the optimum's free offsets where its weights are within `radius` of w.
 
-        Of two classes they are the roots of Σ m_i (σ(s_i ± r‖x_i‖ + b) − y_i) = 0, s_i = w·x_i: the sum grows
-        with every score and with b. Of more labels: `structures/offset_range.py`; None where that is too
-        much to compute.
+        Of two classes, of which the second has none, those of the first. None: too much to compute or keep.
         """
         labels = self.structure.outputs  # None of two classes
-        if labels and self.n * labels**2 > LARGEST_RANGE:
+        size = labels or 2
+        if self.n * size > MOST_SCORES or self.n * size**2 > LARGEST_RANGE:
             return None
         far = radius * np.sqrt(squared_norms(self.examples.rows))
         scores = self.scores(self.design.join(w, np.zeros(labels) if labels else 0.0))
-        if not labels:
-            return self._root(scores + far, 1.0), self._root(scores - far, -1.0)
-        shares = self.structure.shares(self.examples)
-        return offset_range(scores, np.sqrt(2.0) * far, self.examples.mass, shares, np.ravel(b))
-
-    def _root(self, scores, side) -> float:
-        """The best offset there, less so much (side 1) or more (−1) that the sum's sign proves the bound."""
-        root = float(np.ravel(self.structure.offset(self.blocks, scores, self._each_part))[0])
-        for digits in range(-12, 4):
-            end = root - side * 10.0**digits * (1.0 + abs(root))
-            if side * (self.examples.mass @ (self.examples.y - expit(scores + end))) > 0.0:
-                return end
-        return -side * inf
+        if labels:
+            far, b = np.sqrt(2.0) * far, np.ravel(b)
+        else:
+            scores, b = np.stack([scores, np.zeros(self.n)], axis=1), np.array([float(np.ravel(b)[0]), 0.0])
+        return OffsetRange(scores, far, self.examples.mass, self.structure.shares(self.examples), b)
 
     def _balance(self, v, scores=None, enough=0.0, last=False):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.

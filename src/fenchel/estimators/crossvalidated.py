@@ -250,8 +250,7 @@ class LogisticRegressionCV(LogisticRegression):
         self._take(model)
 
     def _take(self, model, *more) -> None:
-        vars(self).pop("offset_range_", None)
-        for name in ("coef_", "intercept_", "classes_", "n_features_in_", "offset_range_", *more):
+        for name in ("coef_", "intercept_", "classes_", "n_features_in_", "_offsets", *more):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 

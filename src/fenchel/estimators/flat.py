@@ -209,7 +209,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         facts = classes_to_facts(self.classes_) | {"n_features_in": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
-        if np.isfinite(self.offset_range).all():
+        if self.offset_range_ is not None and np.isfinite(self.offset_range_).all():
             facts["offset_range"] = np.asarray(self.offset_range_).tolist()
         facts["dtype"] = self.coef_.dtype.name
         weights = {"coef": dense(self.coef_), "intercept": self.intercept_}
@@ -228,7 +228,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
                 raise ValueError("coef holds values that are no float32")
             self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
         if "offset_range" in facts:
-            self.offset_range_ = read_offset_range(facts["offset_range"], outputs)
+            self._offsets = read_offset_range(facts["offset_range"], outputs)
         if "feature_names_in" in facts:
             names = facts["feature_names_in"]
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

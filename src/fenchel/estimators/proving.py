@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel._sparse import Rows, Table, as_csr, as_features, squared_norms
 from fenchel.estimators.inputs import dense
+from fenchel.structures.offset_range import OffsetRange
 
 SLACK = 1e-10  # of a score: what its rounding may come to
 
@@ -89,12 +90,14 @@ def costs_of_changes(layout, radius) -> tuple[np.ndarray, np.ndarray]:
 class ProvenRows:
     """The part of a linear classifier that proves predictions of rows, and knows its own rounding."""
 
+    _offsets: OffsetRange | tuple | None = None
+
     def proven(self, X) -> np.ndarray:
         """(n,) bool: whether the label that `predict` gives a row is that of the exact optimum.
 
         True where its lead over every other label exceeds what weights within r = certificate_.radius of
         these can change, r ‖x‖ for two classes, √2 r ‖x‖ for more; free intercepts lie within bounds that
-        `fit` has found. A lower `tol` proves more.
+        the first call finds. A lower `tol` proves more.
         """
         check_is_fitted(self)
         radius = radius_of(self)
@@ -106,33 +109,35 @@ class ProvenRows:
         if self.classes_.size > 2:
             offsets = (self.intercept_, *self._known_offset_range) if free else None
             return proven_tops(scores + self.intercept_, bounds, offsets)
-        ends = self.offset_range if free else (self.intercept_[0], self.intercept_[0])
+        ends = self._known_offset_range if free else (self.intercept_[0], self.intercept_[0])
         return proven_sides(scores.ravel(), bounds, ends)
 
     @property
     def _known_offset_range(self) -> tuple:
-        """Of more than two classes; a sentence where there were too many of them to find it."""
-        if not hasattr(self, "offset_range_") and radius_of(self) < np.linalg.norm(self._own_weights()[0]):
+        """`offset_range_`, or anywhere where no prediction can be proven; a sentence where it is not known."""
+        found = self.offset_range_
+        if found is None and radius_of(self) < np.linalg.norm(self._own_weights()[0]):
             raise ValueError(
                 f"nothing is known of the free intercepts of {self.classes_.size} classes on so many rows; "
                 "fit with intercept_scaling=1 or fit_intercept=False to have predictions proven"
             )
-        return self.offset_range
+        return (-np.inf, np.inf) if found is None else found
 
     @property
-    def offset_range(self) -> tuple:
-        """Where the optimum's free intercepts lie, of several less one of them; anywhere if not known."""
-        return getattr(self, "offset_range_", (-np.inf, np.inf))
+    def offset_range_(self) -> tuple | None:
+        """(low, high): where the optimum's free intercept lies; of several less one of them. None: not known."""
+        found = self._offsets.ends if isinstance(self._offsets, OffsetRange) else self._offsets
+        if found is None or self.classes_.size > 2 or np.ndim(found[0]) == 0:
+            return found
+        low, high = (float(end[0] - end[1]) for end in found)
+        return min(low, high), max(low, high)
 
     def _remember(self, result, problem=None):
         """Beside: bounds of free intercepts, unless no prediction can be proven."""
         super()._remember(result)
-        vars(self).pop("offset_range_", None)
         free = problem is not None and problem.free
-        if free and self.certificate_.radius < np.linalg.norm(result.w):
-            found = problem.offset_range(result.w, result.b, self.certificate_.radius)
-            if found is not None:
-                self.offset_range_ = found
+        near = free and self.certificate_.radius < np.linalg.norm(result.w)
+        self._offsets = problem.offset_range(result.w, result.b, self.certificate_.radius) if near else None
 
     def _own_weights(self):
         """coef_ and intercept_ as `solve` has them: all weights with a penalty, and the offset."""

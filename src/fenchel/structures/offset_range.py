@@ -1,4 +1,4 @@
-"""Where the free offsets of K labels lie at the optimum, whose weights are known to be near.
+"""Where the free offsets of labels lie at the optimum, whose weights are known to be near.
 
 At the optimum offsets balance: with its scores s* the mean probability of each label is its share of mass.
 Where the lead of no label over another in s*_i differs from that in the scores s_i by more than far_i, the
@@ -9,13 +9,34 @@ mean probability of l at offsets b is at least
 which grows with b_l, falls with the others, and stays where all grow alike. So offsets b with F_l(b) ≥
 share_l for all l but one, whose offset is 0 in b as in b*, are nowhere below b*: else, at the l where
 d = b*_l − b_l is largest, share_l ≥ F_l(b*) > F_l(b + d) = F_l(b) ≥ share_l. With −far_i: nowhere above.
+Of two labels, one of them held at 0, this is the root of Σ m_i (σ(s_i ± far_i + b) − y_i) = 0.
 """
 
 import numpy as np
 
 STEPS, LONGEST = 50, 2.0  # Newton's, and what an offset may change in one
 FARTHEST = 600.0  # e to the power of it is still a number
-NEAREST, FARTHER = 1e-13, 10.0  # by which share of what they are probabilities are moved past the shares
+NEAREST, FARTHER = 1e-10, 10.0  # by which share of what they are probabilities are moved past the shares
+
+
+class OffsetRange:
+    """What `offset_range` finds, when somebody asks: most models are never asked to prove a prediction.
+
+    Until then it keeps the scores of the training set; a copy or a file gets the bounds alone.
+    """
+
+    def __init__(self, *given):
+        self._given, self._ends = given, None
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """(low, high), (K,) each."""
+        if self._given is not None:
+            self._ends, self._given = offset_range(*self._given), None
+        return self._ends
+
+    def __getstate__(self):
+        return {"_given": None, "_ends": self.ends}
 
 
 def offset_range(scores, far, mass, shares, b) -> tuple[np.ndarray, np.ndarray]:
