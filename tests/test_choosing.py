@@ -54,14 +54,26 @@ def test_max_margin_trees():
 
 def test_few_examples_and_easy_blocks_go_to_the_dual():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 600)), rng.integers(0, 3, 400)
-    assert choose(problems.flat(X, y, C=100.0)) == "cd-dual"  # fewer examples than features
-    assert choose(problems.flat(X[:, :100], y, C=0.1)) == "cd-dual"
-    assert choose(problems.flat(X[:, :100], y, C=100.0)) == "lbfgs"  # a dense table
+    X, y = rng.normal(size=(800, 900)), rng.integers(0, 3, 800)
+    assert choose(problems.flat(X[:400], y[:400], C=100.0)) == "cd-dual"  # fewer examples than features
+    X = X[:, :600]  # still too many for coordinates in which P is round
+    assert choose(problems.flat(X, y, C=0.01)) == "cd-dual"
+    assert choose(problems.flat(X, y, C=100.0)) == "lbfgs"  # a dense table
     X[X < 1.5] = 0.0
-    assert choose(problems.flat(sp.csr_matrix(X[:, :300]), y, C=100.0)) == "tron"
-    assert choose(problems.flat(X[:, :300], y, C=1e-4)) == "tron"  # done at once by any method
-    assert choose(problems.flat(X[:, :300], y, C=math.inf)) == "tron"  # no dual
+    assert choose(problems.flat(sp.csr_matrix(X), y, C=100.0)) == "tron"
+    assert choose(problems.flat(X, y, C=1e-4)) == "tron"  # done at once by any method
+    assert choose(problems.flat(X, y, C=math.inf)) == "tron"  # no dual
+
+
+def test_few_features_go_to_coordinates_in_which_the_objective_is_round():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 30)), rng.integers(0, 3, 400)
+    for C in (0.01, 1.0, 100.0, math.inf):
+        assert choose(problems.flat(X, y, C=C)) == "lbfgs"
+    X[X < 1.0], y = 0.0, rng.integers(0, 50, 400)  # five of thirty are left
+    assert choose(problems.flat(sp.csr_matrix(X), y, C=0.1)) == "cd-dual"  # the easiest of blocks
+    assert choose(problems.flat(sp.csr_matrix(X), y, C=10.0)) == "lbfgs"
+    assert choose(problems.binary(sp.csr_matrix(X), y > 25, C=10.0)) == "lbfgs"
 
 
 def hopeless():

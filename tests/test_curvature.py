@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from fenchel import curvature, problems, solve
-from fenchel.curvature import matrix_bytes, solve_positive
+from fenchel import matrices, problems, solve
+from fenchel.matrices import matrix_bytes, solve_positive
 from fenchel.trace import Status
 from matrix import base
 
@@ -48,8 +48,8 @@ def test_a_large_matrix_is_factorised_by_one_thread(monkeypatch, solver, limit, 
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return dpotrf(matrix, **options)
 
-    monkeypatch.setattr(curvature, "dpotrf", spy)
-    monkeypatch.setattr(curvature, "ONE_CORE", limit)
+    monkeypatch.setattr(matrices, "dpotrf", spy)
+    monkeypatch.setattr(matrices, "ONE_CORE", limit)
     problem = problems.binary(*base("dense"), fit_intercept=True)
     with threadpool_limits(2, "blas"):
         result = solve(problem, solver, tol=1e-8)

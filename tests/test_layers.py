@@ -29,7 +29,17 @@ LEVELS = [
     }
     | {"arrays", "data", "graphs", "constants", "errors", "metrics", "snapshots", "spans", "trace", "trees"},
     {"structures"},
-    {"certificates", "design", "curvature", "losses", "offers", "points", "regularizers"},
+    {
+        "certificates",
+        "design",
+        "coordinates",
+        "curvature",
+        "losses",
+        "matrices",
+        "offers",
+        "points",
+        "regularizers",
+    },
     {"problem"},
     {"checkpoints", "choosing", "problems", "results", "solvers", "loop", "paths"},
     {"estimators"},

@@ -181,6 +181,11 @@ class Design:
         cores = thread_count(None) if 8 * self.dim**2 >= ONE_CORE else 1  # that stand idle
         return 1e-9 * (min(self.hessian_work) + 0.3 * IN_BLAS * cores * float(self.dim) ** 3)
 
+    @property
+    def whitening_seconds(self) -> float:
+        """Likewise of a Gram matrix, the root of it and the root's inverse."""
+        return 1e-9 * (min(self.gram_work) + 0.5 * IN_BLAS * float(self.n_columns) ** 3)
+
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
             out = np.zeros((self.n_columns, self.n_columns))

@@ -114,7 +114,7 @@ class ProvenRows:
 
     @property
     def _known_offset_range(self) -> tuple:
-        """`offset_range_`, or anywhere where no prediction can be proven; a sentence where it is not known."""
+        """`offset_range_`, anywhere where no prediction can be proven; a sentence where it is not known."""
         found = self.offset_range_
         if found is None and radius_of(self) < np.linalg.norm(self._own_weights()[0]):
             raise ValueError(
@@ -125,7 +125,7 @@ class ProvenRows:
 
     @property
     def offset_range_(self) -> tuple | None:
-        """(low, high): where the optimum's free intercept lies; of several less one of them. None: not known."""
+        """(low, high): where the optimum's free intercept is, of several less one of them, or None."""
         found = self._offsets.ends if isinstance(self._offsets, OffsetRange) else self._offsets
         if found is None or self.classes_.size > 2 or np.ndim(found[0]) == 0:
             return found

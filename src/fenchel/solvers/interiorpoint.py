@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from fenchel.certificates import joined
-from fenchel.curvature import Scaled
+from fenchel.matrices import Scaled
 from fenchel.solvers.dual import DualSolver, DualState
 
 FIRST = 2.0  # ν: products μz then differ by a factor of two, and no w comes close to a border

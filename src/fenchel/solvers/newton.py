@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fenchel.curvature import solve_positive
+from fenchel.matrices import solve_positive
 from fenchel.solvers.base import BatchSolver, backtrack
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel._cache import njit
-from fenchel.curvature import Cholesky, solve_positive
+from fenchel.matrices import Cholesky, solve_positive
 from fenchel.solvers.base import BatchSolver, BatchState, backtrack, evaluate
 from fenchel.solvers.gis import largest_row_sum, require_nonnegative, require_seen, scaled_update
 

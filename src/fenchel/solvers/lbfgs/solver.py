@@ -11,7 +11,7 @@ import numpy as np
 
 from fenchel._cache import njit
 from fenchel._math import REORDER
-from fenchel.curvature import Coordinates
+from fenchel.coordinates import Centred, Whitened
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.solvers.lbfgs.memory import Pairs
 
@@ -26,7 +26,7 @@ class LBFGSState(BatchState):
     """
 
     pairs: Pairs | None = None
-    coordinates: Coordinates | None = None
+    coordinates: Centred | Whitened | None = None
     inside: "_Inside | None" = None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from fenchel._cache import njit
-from fenchel.curvature import Cholesky
+from fenchel.matrices import Cholesky
 
 RATES = 0.3 ** np.arange(4)
 SWEEPS, LAST = 10, 1e-3  # with a matrix; a round that adds less than this share is the last
