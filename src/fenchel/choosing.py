@@ -22,7 +22,8 @@ PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
 # method is done at once nor, times the share of non-zeros, more than this: for two classes, for several on
 # dense features, for several on sparse ones.
 LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
-EASY = 3.0  # c up to which they beat L-BFGS in whitened coordinates, on sparse rows of several classes
+# Between which c they beat L-BFGS in whitened coordinates, in these cases.
+EASY = ((inf, inf), (1.0, 20.0), (LITTLE, 3.0))
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
@@ -129,7 +130,7 @@ def plan(problem: Problem) -> list:
     if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
         return [(first, BATCH), last]
     kind = _kind(problem)
-    if white and not (kind == 2 and LITTLE <= _curvature(problem) <= EASY):
+    if white and not EASY[kind][0] <= _curvature(problem) <= EASY[kind][1]:
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]

@@ -17,9 +17,9 @@ from fenchel.results import Result
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Trace
 
-# Where a check costs a pass and the solver's estimate does not ask for one: the first, and how far apart (the
-# square of it where there is an estimate).
-FIRST_CHECK, FARTHER = 10.0, 1.4
+# Where a check costs a pass and the solver's estimate does not ask for one: the first (the second number where
+# the estimate is exact but for the offset), and how far apart (the square of it where there is an estimate).
+FIRST_CHECK, FARTHER = (10.0, 25.0), 1.4
 UNSEEN = 3.0  # steps that a certificate is taken to last as long as, before one was made
 WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
@@ -139,7 +139,7 @@ class _Run:
         self.trace = Trace(solver=solver_name(self.solver), problem=str(problem))
         self.best: Point | None = None
         self.dual = -inf
-        self.next_check = 0.0 if self._checks_are_cheap else FIRST_CHECK
+        self.next_check = 0.0 if self._checks_are_cheap else FIRST_CHECK[self.solver.free_check]
         self.calibration = 1.0
         self.gradient_norm_at_zero = nan  # what ‖∇P‖ is compared with where there is no dual
 
@@ -224,7 +224,8 @@ class _Run:
         for name in ("passes", "oracle_calls", "updates"):
             setattr(new, name, getattr(new, name) + getattr(state, name))
         self.trace.solver += f", then {solver_name(leg.solver)}"
-        self.next_check = state.passes + (0.0 if self.check_every is not None else FIRST_CHECK)
+        soon = 0.0 if self.check_every is not None else FIRST_CHECK[leg.solver.free_check]
+        self.next_check = state.passes + soon
         self.calibration, self.forecast, self.checked = 1.0, Forecast(state.passes), -1
         return leg, new
 
@@ -312,7 +313,7 @@ class _Run:
             self.next_check = state.passes + self.check_every
         elif not self._checks_are_free:
             farther = FARTHER if isnan(estimate) else FARTHER**2
-            self.next_check = max(farther * state.passes, FIRST_CHECK)
+            self.next_check = max(farther * state.passes, FIRST_CHECK[self.solver.free_check])
 
     def _limit(self, state) -> Status:
         if self.steps == 0:
