@@ -130,3 +130,32 @@ def test_a_column_that_says_nothing_has_no_scale(lam):
     problem = problems.binary(X, y, lam=lam, fit_intercept=True)
     assert np.isfinite(problem.scales).all() and problem.scales.min() > 0.0
     assert solve(problem, "lbfgs").status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("worth", [0.0, 6.0], ids=["centred", "whitened"])
+def test_coordinates_are_one_linear_map(free, worth, monkeypatch):
+    """Into them and back, and gradients by the transpose, whatever the scales."""
+    monkeypatch.setattr("fenchel.coordinates.WORTH", worth)
+    X, y = data("five")
+    problem = problems.flat(apart(X) if free else 10.0 * X + 40.0, y, C=1.0, fit_intercept=free)
+    inside, rng = problem.coordinates, np.random.default_rng(3)
+    if worth == 0.0 and not free:  # columns alike: the weights themselves
+        assert inside is None
+        return
+    z, g = rng.normal(size=(2, problem.dim))
+    np.testing.assert_allclose(inside.inside(inside.direction(z)), z, rtol=1e-6, atol=1e-6)
+    assert inside.gradient(g) @ z == pytest.approx(g @ inside.direction(z), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "tron"])
+def test_few_passes_on_raw_columns(solver):
+    """Counts with correlated columns far from zero: hundreds of passes where coordinates are the weights."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 800)
+    X = np.round(
+        20.0 + 3.0 * rng.normal(size=(800, 1)) + rng.normal(size=(4, 10))[y] + rng.normal(size=(800, 10))
+    )
+    X = X * np.geomspace(0.1, 10.0, 10)
+    model = LogisticRegression(C=10.0, solver=solver, tol=1e-6, fit_intercept=False).fit(X, y)
+    assert model.certificate_.converged and model.certificate_.passes <= 60

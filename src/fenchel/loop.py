@@ -17,8 +17,8 @@ from fenchel.results import Result
 from fenchel.solvers.base import Solver, Start, State
 from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Trace
 
-# Where a check costs a pass and the solver's estimate does not ask for one: the first (the second number where
-# the estimate is exact but for the offset), and how far apart (the square of it where there is an estimate).
+# Where a check costs a pass and the estimate of the solver does not ask for one: the first (the second number
+# where the estimate is exact but for the offset), and how far apart (its square where there is an estimate).
 FIRST_CHECK, FARTHER = (10.0, 25.0), 1.4
 UNSEEN = 3.0  # steps that a certificate is taken to last as long as, before one was made
 WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
