@@ -73,6 +73,8 @@ def test_features_that_new_data_lack_are_kept(folder):
     assert run("train", "lr", "train.svm", "-o", "old").exit_code == 0
     assert run("train", "lr", "narrow.svm", "-o", "new", "--init", "old").exit_code == 0
     assert run("predict", "new", "test.svm").exit_code == 0
+    assert run("shard", "lr", "narrow.svm", "-o", "shards").exit_code == 0
+    assert "has 2 features, but" in fails("train", "lr", "shards", "-o", "new", "--init", "old")
 
 
 def test_what_cannot_be_gone_on_from_is_refused(folder):

@@ -216,6 +216,13 @@ def test_validation_scores_are_noted_in_each_row():
     assert all(isnan(value) for value in solve(CASE.problem(), "lbfgs").trace.column("validation"))
 
 
+def test_between_checks_the_solver_tells_what_it_makes_of_the_gap():
+    trace = solve(CASE.problem(), "cd-dual", tol=1e-6).trace
+    assert len(trace.steps) > len(trace) and trace.steps[-1].passes == trace[-1].passes
+    assert trace.steps[-1].relative_gap < 0.1 * trace.steps[0].relative_gap
+    assert solve(CASE.problem(), "cd-dual", tol=1e-6, check_every=1).trace.steps == []
+
+
 @pytest.mark.parametrize("solver", ["cd-dual", "sdca", "sgd", "sag"])
 def test_check_every_gives_a_row_for_that_many_passes(solver):
     often = solve(CASE.problem(), solver, tol=0.0, max_passes=32, check_every=2)

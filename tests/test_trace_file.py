@@ -10,7 +10,7 @@ import pytest
 from fenchel.errors import DataError
 from fenchel.io.trace import read_trace, write_trace
 from fenchel.report.plots import plot_race
-from fenchel.trace import Row, Trace, distances_to_optimum
+from fenchel.trace import Row, Step, Trace, distances_to_optimum
 
 ROWS = [
     Row(1.0, 10, 1, 0.1, 0.7, -inf, inf, 0.5, nan),
@@ -21,7 +21,7 @@ ROWS = [
 
 @pytest.fixture
 def trace():
-    return Trace("cd-dual", "binary log, λ = 0.1", list(ROWS))
+    return Trace("cd-dual", "binary log, λ = 0.1", list(ROWS), [Step(1.0, 0.1, inf), Step(2.0, 0.2, 0.3)])
 
 
 @pytest.fixture
@@ -35,6 +35,14 @@ def test_round_trip(path, trace):
     again = read_trace(path)
     assert (again.solver, again.problem) == (trace.solver, trace.problem)
     assert repr(again.rows) == repr(trace.rows)  # repr: nan equals nan
+    assert again.steps == trace.steps
+
+
+def test_files_of_before_there_were_steps_are_read(path, trace):
+    header, *lines = path.read_text("utf-8").splitlines(keepends=True)
+    facts = {name: value for name, value in json.loads(header).items() if name != "steps"}
+    path.write_text(json.dumps(facts) + "\n" + "".join(lines), "utf-8")
+    assert repr(read_trace(path).rows) == repr(trace.rows) and read_trace(path).steps == []
 
 
 def test_every_line_is_strict_json_and_the_header_says_what_ran_where(path):
@@ -88,6 +96,7 @@ def _damage(line, text):
         (lambda lines: [], 1, "not JSON"),
         (_damage(1, '{"a": 1}'), 1, "not the header of a fenchel trace"),
         (_damage(1, '{"format_version": 9, "solver": ""}'), 1, "trace format 9"),
+        (_damage(1, '{"format_version": 1, "solver": "", "steps": [[1, 2]]}'), 1, "lists of three numbers"),
         (_damage(1, "[]"), 1, "a list, expected an object"),
         (_damage(3, '{"passes": 1'), 3, "not JSON"),
         (_damage(3, "{}"), 3, "is missing"),
@@ -133,6 +142,13 @@ def test_a_diverged_run_is_infinitely_far_and_an_unmeasured_one_unknown():
     assert diverged.distances() == [inf]
     unmeasured = Trace("sgd", "", [Row(1.0, 1, 1, 0.1, 1.0, nan, nan)])
     assert isnan(unmeasured.distances()[0])
+
+
+def test_the_plot_of_a_run_has_its_checks_and_the_estimates_between_them(trace):
+    figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
+    checks, estimates = trace.plot(figure.Figure().add_subplot()).get_lines()
+    assert checks.get_xdata().tolist() == [2.5, 3.0] and checks.get_ydata().tolist() == [0.4, 0.1]
+    assert estimates.get_xdata().tolist() == [2.0] and estimates.get_linestyle() == ":"
 
 
 def test_the_plot_is_a_png_and_leaves_pyplot_alone(tmp_path, trace):

@@ -15,7 +15,7 @@ from fenchel.choosing import Forecast, relay, require, solver_name
 from fenchel.problem import Problem
 from fenchel.results import Result
 from fenchel.solvers.base import Solver, Start, State
-from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Trace
+from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, Status, Step, Trace
 
 # Where a check costs a pass and the estimate of the solver does not ask for one: the first (the second number
 # where the estimate is exact but for the offset), and how far apart (its square where there is an estimate).
@@ -194,8 +194,11 @@ class _Run:
             self.solver.step(self.problem, state)
         self.steps += 1
         self.longest["step"] = max(self.longest["step"], self.meter.seconds - before)
+        estimate = state.relative_gap_estimate * self.calibration
+        if not (self._checks_are_cheap or isnan(estimate)):
+            self.trace.steps.append(Step(state.passes, self.meter.seconds, float(estimate)))
         for callback in filter(lambda each: hasattr(each, "stepped"), self.callbacks):
-            callback.stepped(state.passes, state.relative_gap_estimate * self.calibration)
+            callback.stepped(state.passes, estimate)
 
     def _wants_another(self, status, state) -> bool:
         """Whether the next solver is to take over: never at a limit, nor where the run has converged."""

@@ -1,13 +1,14 @@
 """What is remembered of a run: rows, certificate, status, and the clock that stops while measuring."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from enum import Enum
 from html import escape
 from itertools import accumulate
 from math import inf, isfinite, isnan, nan, sqrt
+from typing import NamedTuple
 
 GAP, GRADIENT = "relative gap", "relative gradient norm"
 SHOWN = 12  # rows of a trace that a notebook shows
@@ -47,6 +48,14 @@ class Row:
     gap: float
     gradient_norm: float = nan
     validation: float = nan
+
+
+class Step(NamedTuple):
+    """One step of a solver. relative_gap: its estimate, from what it met on the way; it proves nothing."""
+
+    passes: float
+    seconds: float
+    relative_gap: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,11 +182,15 @@ def percent(fraction: float) -> str:
 
 @dataclass(repr=False)
 class Trace:
-    """The rows of a run, in order, and what it was a run of."""
+    """The rows of a run, in order, and what it was a run of.
+
+    rows: the checks. steps: the estimates of a solver whose checks cost a pass, after each of its steps.
+    """
 
     solver: str = ""
     problem: str = ""
     rows: list[Row] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
     def append(self, row: Row) -> None:
         self.rows.append(row)
@@ -207,19 +220,25 @@ class Trace:
     def plot(self, axes=None, against: str = "passes", **line):
         """Draw the distance from the optimum, on a logarithmic scale, with matplotlib (the extra `report`).
 
+        A point per check; dotted, where checks are few, what the solver made of the distance on its way.
         axes: those of a figure of your own; a new one without. against: "passes" or "seconds". line: what
         `axes.plot` takes. Returns the axes.
         """
-        if axes is None:
+        own = axes is None
+        if own:
             from matplotlib import pyplot
 
             axes = pyplot.figure().add_subplot()
-        points = zip(self.column(against), self.distances(), strict=True)
-        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
-        axes.plot(*zip(*shown, strict=True) if shown else ((), ()), **{"label": self.solver} | line)
+        checks = zip(self.column(against), self.distances(), strict=True)
+        (drawn,) = axes.plot(*drawable(checks), **{"label": self.solver, "marker": "."} | line)
+        if self.steps:
+            met = ((getattr(step, against), step.relative_gap) for step in self.steps)
+            axes.plot(*drawable(met), ":", color=drawn.get_color(), label="its own estimate")
         axes.set_yscale("log")
         axes.set_xlabel(against)
         axes.set_ylabel(self.measure)
+        if own:
+            axes.legend(frameon=False)
         return axes
 
     def __repr__(self) -> str:
@@ -265,6 +284,12 @@ def distances_to_optimum(traces: Sequence[Trace]) -> list[list[float]]:
         return [[nan] * len(trace) for trace in traces]
     best = (accumulate(trace.column("primal"), min) for trace in traces)
     return [[(primal - optimum) / optimum for primal in primals] for primals in best]
+
+
+def drawable(points: Iterable[tuple[float, float]]) -> tuple[Sequence[float], Sequence[float]]:
+    """The points (x, y) that a logarithmic axis has room for, as the xs and the ys."""
+    shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
+    return tuple(zip(*shown, strict=True)) if shown else ((), ())
 
 
 def _relative(gap, best):

@@ -11,6 +11,7 @@ from fenchel.cli.kinds import kind_of, reading_for
 from fenchel.cli.output import say
 
 TOP = 200  # heaviest features that a page lists, of taggers for each label: there is a field to search in
+WIDTH = 400  # columns of a table, which moves sideways in the page
 
 
 @click.command(short_help="Write a page of runs and a model.")
@@ -80,7 +81,7 @@ def _model_sections(fitted, path, test, settings):
         facts, table = kind.scores(fitted, examples)
         tables = [*([table] if table else []), *kind.details(fitted, examples)]
         sections.append((f"Scores on {os.path.basename(test)}", facts, tables))
-    facts, tables = kind.inspect(fitted, TOP)
+    facts, tables = kind.inspect(fitted, TOP, WIDTH)
     sections.append(("The model", facts_of(fitted, path) | facts, tables))
     return sections
 

@@ -1,7 +1,8 @@
 """The trace file: JSON lines, a header and then one object per check, so that a run can be drawn next year.
 
-The header holds format_version, solver, problem, versions, machine and whatever the writer adds (seed, C,
-tol, ...). JSON has no nan and no infinity: nan is null, infinities are the strings "inf" and "-inf".
+The header holds format_version, solver, problem, steps (passes, seconds and estimated relative gap of each),
+versions, machine and whatever the writer adds (seed, C, tol, ...). JSON has no nan and no infinity: nan is
+null, infinities are the strings "inf" and "-inf".
 """
 
 import json
@@ -14,7 +15,7 @@ from fenchel.errors import DataError
 from fenchel.io._json import parse_json
 from fenchel.io.files import open_input, open_output
 from fenchel.io.models import library_versions
-from fenchel.trace import Row, Trace
+from fenchel.trace import Row, Step, Trace
 
 FORMAT_VERSION = 1
 _COLUMNS = {field.name: field.type for field in fields(Row)}
@@ -27,6 +28,7 @@ def write_trace(path, trace: Trace, **facts) -> None:
         "format_version": FORMAT_VERSION,
         "solver": trace.solver,
         "problem": trace.problem,
+        "steps": [list(step) for step in trace.steps],
         "versions": library_versions(),
         "machine": machine(),
     }
@@ -52,7 +54,15 @@ def read_run(path) -> tuple[Trace, dict]:
     if found != FORMAT_VERSION:
         raise DataError(str(path), 1, f"trace format {found}, but this fenchel reads format {FORMAT_VERSION}")
     rows = [_row(path, number, line) for number, line in enumerate(lines[1:], start=2)]
-    return Trace(*names, rows), header
+    return Trace(*names, rows, _steps(path, header.get("steps", []))), header
+
+
+def _steps(path, found):
+    """The steps of the header; older files have none."""
+    try:
+        return [Step(*(float(_WORDS.get(number, number)) for number in step)) for step in found]
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(str(path), 1, "steps must be lists of three numbers") from None
 
 
 def machine() -> dict:
@@ -78,6 +88,8 @@ def _to_json(value):
     """The value with every float that JSON cannot hold replaced."""
     if isinstance(value, dict):
         return {key: _to_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_to_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         return None if isnan(value) else str(value)
     return value

@@ -13,13 +13,23 @@ function make(name, attributes, parent, text) {
   return node;
 }
 
+// Of each chart the lines of a run: where its numbers are, their name, a name to show, dashes.
+const LINES = {
+  optimum: [["rows", "optimum", "distance to the optimum", ""]],
+  distance: [["rows", "distance", "distance", ""], ["steps", "relative_gap", "estimate", "1 4"]],
+  bounds: [["rows", "primal", "objective", ""], ["rows", "dual", "bound", "5 4"]],
+  validation: [["rows", "validation", "validation", ""]],
+};
+
 function curves(kind, x) {
-  const columns = { optimum: [["optimum", ""]], distance: [["distance", ""]], bounds: [["primal", ""], ["dual", "5 4"]], validation: [["validation", ""]] };
-  return traces.flatMap((trace, k) => columns[kind].map(([column, dash]) => ({
-    name: trace.name, column, dash, colour: COLOURS[k % COLOURS.length],
-    points: trace[x].map((value, row) => [value, trace[column][row]])
-      .filter(([a, b]) => a !== null && b !== null && (!["distance", "optimum"].includes(kind) || b > 0)),
-  })));
+  return traces.flatMap((trace, k) => LINES[kind].map(([where, column, shown, dash]) => {
+    const table = where === "steps" ? trace.steps : trace;
+    return {
+      name: trace.name, column: shown, dash, colour: COLOURS[k % COLOURS.length], marked: where === "rows",
+      points: table[x].map((value, row) => [value, table[column][row]])
+        .filter(([a, b]) => a !== null && b !== null && (!["distance", "optimum"].includes(kind) || b > 0)),
+    };
+  }));
 }
 
 function extent(all, axis, log) {
@@ -91,7 +101,7 @@ function panel(parent, kind, x, logY) {
     for (const curve of all) {
       const path = curve.points.map(([a, b], k) => `${k ? "L" : "M"}${px(a).toFixed(2)} ${py(b).toFixed(2)}`).join("");
       make("path", { class: "curve", d: path, stroke: curve.colour, "stroke-dasharray": curve.dash }, inside);
-      if (curve.points.length <= 60) for (const [a, b] of curve.points) make("circle", { cx: px(a), cy: py(b), r: 2.4, fill: curve.colour }, inside);
+      if (curve.marked && curve.points.length <= 60) for (const [a, b] of curve.points) make("circle", { cx: px(a), cy: py(b), r: 2.4, fill: curve.colour }, inside);
     }
   }
 

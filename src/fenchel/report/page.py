@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from math import isfinite
+from math import isfinite, sqrt
 
 from fenchel.report.tables import Table
-from fenchel.trace import Trace, distances_to_optimum
+from fenchel.trace import Step, Trace, distances_to_optimum
 
 SEARCHED = 12  # rows from which on a table has a field to search in it
 SHOWN = 300  # rows of a trace that its table shows; the chart has all
@@ -73,8 +73,8 @@ def _runs(traces):
         "<section><h2>How the gap closed</h2>",
         *_race_figure(traces),
         f'<figure data-chart="distance" data-log="y"><figcaption>{_text(measures)}: how far the objective '
-        "may still be above the best possible one. Drag to zoom, double-click to see all again."
-        "</figcaption></figure>",
+        f"may still be above the best possible one.{_dotted(traces)} Drag to zoom, double-click to see all "
+        "again.</figcaption></figure>",
         '<figure data-chart="bounds"><figcaption>Objective (full line) and the proven bound below it '
         "(dashed): the optimum lies between them.</figcaption></figure>",
     ]
@@ -87,6 +87,12 @@ def _runs(traces):
         for trace in traces
     ]
     return "\n".join([*parts, "</section>"])
+
+
+def _dotted(traces):
+    """What the dotted lines are, where there are some."""
+    estimated = any(trace.steps for trace in traces)
+    return " Dotted: what the solver made of it on its way, which proves nothing." if estimated else ""
 
 
 def _are_rivals(traces):
@@ -127,8 +133,18 @@ def _series(trace):
     """What page.js draws: a column of numbers each, null where there is none."""
     columns = {name: trace.column(name) for name in ("passes", "seconds", "primal", "dual", "validation")}
     columns["distance"] = trace.distances()
-    numbers = {name: [x if isfinite(x) else None for x in column] for name, column in columns.items()}
-    return {"name": trace.solver, "problem": trace.problem, **numbers}
+    steps = {name: [getattr(step, name) for step in trace.steps] for name in Step._fields}
+    return {
+        "name": trace.solver,
+        "problem": trace.problem,
+        **_with_nulls(columns),
+        "steps": _with_nulls(steps),
+    }
+
+
+def _with_nulls(columns):
+    """Columns of numbers as JSON can hold them."""
+    return {name: [x if isfinite(x) else None for x in column] for name, column in columns.items()}
 
 
 # ---- facts and tables
@@ -154,7 +170,8 @@ def _table(table):
     search = ""
     if len(table.rows) > SEARCHED:
         search = '<input type="search" placeholder="search" aria-label="search in this table">'
-    drawn = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    drawn = f"<table{' class=heat' if heat else ''}>{caption}{rows}</table>"
     return f"<div class=table>{search}{drawn}</div>"
 
 
@@ -174,9 +191,9 @@ def _largest(rows):
 
 
 def _shade(cell, largest):
-    """Colour and strength of a cell of a heat map."""
+    """Colour and strength of a cell; thousands of right answers must not hide ten wrong ones."""
     value = _number(cell)
-    return f' style="--heat:{abs(value) / largest:.2f}" data-sign="{"+" if value >= 0.0 else "-"}"'
+    return f' style="--heat:{sqrt(abs(value) / largest):.2f}" data-sign="{"+" if value >= 0.0 else "-"}"'
 
 
 def _number(cell):
@@ -191,7 +208,7 @@ def facts_of_run(header: dict) -> dict[str, str]:
     """Settings, versions and machine out of the header of a trace file."""
     facts = {}
     for name, value in header.items():
-        if name not in {"format_version", "certificate"}:
+        if name not in {"format_version", "certificate", "steps"}:
             inner = value.items() if isinstance(value, dict) else None
             facts[name] = ", ".join(f"{k} {v}" for k, v in inner) if inner else str(value)
     return facts

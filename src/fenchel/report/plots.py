@@ -1,10 +1,10 @@
 """Plots of traces as PNG, by matplotlib: the extra `report`."""
 
 from collections.abc import Iterable
-from math import floor, isfinite, log10
+from math import floor, log10
 
 from fenchel.io.files import open_output
-from fenchel.trace import Trace, distances_to_optimum
+from fenchel.trace import Trace, distances_to_optimum, drawable
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")  # Okabe and Ito
 MARKED = 60  # points; more would merge into a thick line
@@ -49,10 +49,8 @@ def _title(traces):
 
 def _draw(axes, traces, distances, column, tol):
     for k, (trace, far) in enumerate(zip(traces, distances, strict=True)):
-        points = zip(trace.column(column), far, strict=True)
-        shown = [(x, y) for x, y in points if isfinite(y) and y > 0.0]
         axes.plot(
-            *zip(*shown, strict=True) if shown else ((), ()),
+            *drawable(zip(trace.column(column), far, strict=True)),
             label=trace.solver,
             color=COLOURS[k % len(COLOURS)],
             linestyle=STYLES[k // len(COLOURS) % len(STYLES)],

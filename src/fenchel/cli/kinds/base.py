@@ -10,6 +10,7 @@ import fenchel
 from fenchel.cli import options
 from fenchel.report.tables import Table
 
+TERMINAL = 100  # columns of text that a table may have there
 WORDS = [["a", "b", "c"], ["b", "a"], ["c"], ["a", "c"]] * 5  # events, or sentences of words, to compile with
 
 
@@ -169,8 +170,11 @@ class Kind(ABC):
         return []
 
     @abstractmethod
-    def inspect(self, model, top: int) -> tuple[dict, list[Table]]:
-        """The facts and tables that `fenchel inspect` prints, beyond those of all models."""
+    def inspect(self, model, top: int, width: int = TERMINAL) -> tuple[dict, list[Table]]:
+        """The facts and tables that `fenchel inspect` prints, beyond those of all models.
+
+        top: how many of the heaviest weights. width: columns of text that there is room for.
+        """
 
     @abstractmethod
     def weights(self, model) -> list[Weights]:

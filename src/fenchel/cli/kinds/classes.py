@@ -4,7 +4,6 @@ from fenchel.cli.output import in_pieces, json_line, label_text
 from fenchel.report.tables import Table, Told, number
 
 CONFUSED = 60  # classes that a table of confusions has at most
-WIDTH = 60  # letters of their names above its columns; where there would be more, numbers
 
 
 def label_lines(labels, names, shares, form):
@@ -57,12 +56,8 @@ def confusion_table(truth, predicted) -> Table:
         labels, counts = labels[kept], counts[np.ix_(kept, kept)]
         title += f"; the {CONFUSED} classes that are mistaken most"
     names = [label_text(label) for label in labels.tolist()]
-    heads = names
-    if sum(map(len, names)) > WIDTH:
-        heads = list(map(str, range(1, len(names) + 1)))
-        names = [f"{head} {name}" for head, name in zip(heads, names, strict=True)]
     rows = [[name, *map(number, row)] for name, row in zip(names, counts.tolist(), strict=True)]
-    return Table(["truth", *heads], rows, set(heads), title, heat=True, key="confusion")
+    return Table(["truth", *names], rows, set(names), title, heat=True, key="confusion")
 
 
 def weights_fact(weights) -> Told:

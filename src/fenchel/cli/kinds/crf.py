@@ -5,7 +5,7 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import WORDS, Calls, Weights
+from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Weights
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, separator_of, tagger_facts
 from fenchel.cli.kinds.transitions import transition_tables
 from fenchel.cli.output import count, escaped, source
@@ -153,7 +153,7 @@ class Chain(Tagging):
     def sentences(self, model, path):
         return _column_sentences(model, path) if _has_columns(model) else _attribute_sentences(path)
 
-    def inspect(self, model, top):
+    def inspect(self, model, top, width=TERMINAL):
         """Labels and sizes; transitions; the heaviest attributes of each label."""
         attributes, edges = model.sizes_
         words = f"{attributes:,}" + (f", and {edges:,} of pairs of labels" if edges else "")
@@ -162,7 +162,7 @@ class Chain(Tagging):
         if model.source_.kind == "template":
             extractor = model.source_.extractor
             facts["read as"] = f"{extractor.n_columns + 1} columns, template {extractor.template.name}"
-        return facts, [*transition_tables(model), attribute_table(model, top)]
+        return facts, [*transition_tables(model, width), attribute_table(model, top)]
 
     def weights(self, model):
         labels, edges = model.classes_.tolist(), model.source_.edge_names()

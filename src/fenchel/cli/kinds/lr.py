@@ -8,7 +8,7 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import Calls, Kind, Weights
+from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import count, label_text, listed, source
@@ -31,14 +31,17 @@ class Rows:
         return Rows(self.X[numbers], self.y[numbers])
 
 
+@dataclass(frozen=True)
 class StoredRows(Rows):
     """The same on disk: a folder of shards."""
 
-    def __init__(self, folder):
+    shards: "fenchel.Shards"
+
+    @classmethod
+    def of(cls, folder) -> "StoredRows":
         shards = fenchel.Shards(folder)
         shards.require("rows", "lr")
-        super().__init__(shards.rows, shards.array("labels"))
-        object.__setattr__(self, "shards", shards)
+        return cls(shards.rows, shards.array("labels"), shards)
 
     def take(self, numbers) -> Rows:
         from fenchel._sparse import take
@@ -122,13 +125,23 @@ class Linear(Kind):
 
     def read(self, path, settings):
         if os.path.isdir(path):
-            return StoredRows(path)
+            return self._read_stored(path, settings)
         rows = _read(path, settings["features"], settings["zero_based"])
         n, d = rows.X.shape
         rows.X.resize((n, max(d, settings.get("known_features", 0))))
         if (rows.y == rows.y[0]).all():
             only = label_text(rows.y[0])
             raise Failure(f"{source(path)}: all labels are {only}, expected two classes or more")
+        return rows
+
+    def _read_stored(self, path, settings):
+        """Shards have the features that they were written with."""
+        rows, known = StoredRows.of(path), settings.get("known_features", 0)
+        if (found := rows.X.shape[1]) < known:
+            raise Failure(
+                f"{path}: has {count(found, 'feature')}, but the model of --init has {known:,}; write the "
+                f"shards again with `fenchel shard lr --features {known}`"
+            )
         return rows
 
     def read_like(self, path, examples, settings):
@@ -191,7 +204,7 @@ class Linear(Kind):
     def details(self, model, examples):
         return [confusion_table(examples.y, model.predict(examples.X))]
 
-    def inspect(self, model, top):
+    def inspect(self, model, top, width=TERMINAL):
         """Classes and sizes, and the features that weigh most."""
         import numpy as np
 

@@ -3,7 +3,7 @@
 import fenchel
 from fenchel.cli import events, options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import WORDS, Calls, Kind, Weights
+from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines, weights_fact
 from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import label_text, listed, say, source
@@ -117,7 +117,7 @@ class Events(Kind):
 
         return [] if examples.joint else [confusion_table(np.array(examples.y), model.predict(examples))]
 
-    def inspect(self, model, top):
+    def inspect(self, model, top, width=TERMINAL):
         """Labels and sizes, and the weights that are heaviest."""
         columns, crossed = ["feature", "weight"], model.layout_ == "crossed"
         facts = {"layout": "joint: each candidate of an event has features of its own"}

@@ -8,7 +8,7 @@ import click
 
 import fenchel
 from fenchel.cli import options
-from fenchel.cli.kinds.base import Calls, Kind, Weights
+from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
 from fenchel.cli.output import certificate_fact, count, json_line
 from fenchel.report.tables import Table, Told, number
@@ -175,7 +175,7 @@ class Parser(Kind):
         named[0].title = "labels of the true arcs"
         return [*tables, *named]
 
-    def inspect(self, model, top):
+    def inspect(self, model, top, width=TERMINAL):
         """Words, tags and labels; the heaviest features."""
         import numpy as np
 

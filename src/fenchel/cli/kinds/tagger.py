@@ -5,7 +5,7 @@ import click
 import fenchel
 from fenchel.cli import options
 from fenchel.cli.failures import Failure
-from fenchel.cli.kinds.base import WORDS, Calls, Weights
+from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Weights
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, separator_of, tagger_facts
 from fenchel.cli.output import count
 from fenchel.cli.sentences import guess_format, iterate_lines, read, tabs_alone
@@ -67,7 +67,7 @@ class WordTagger(Tagging):
         for lines, tokens in iterate_lines(path, separator_of(model)):
             yield lines, None if tokens is None else tokens.column(0)
 
-    def inspect(self, model, top):
+    def inspect(self, model, top, width=TERMINAL):
         """Tags and sizes, and the heaviest attributes of each tag."""
         words, frequent = len(model.features_.words), model.features_.n_frequent
         facts = tagger_facts(model, number(model.features_.size, ","), model.coef_)

@@ -1,13 +1,12 @@
-"""Transitions between the labels of a chain as a table that fits the terminal."""
+"""Transitions between the labels of a chain as a table that fits the terminal, or the page."""
 
 from fenchel.report.tables import Table, number
 
-WIDTH = 100  # columns that a table of all transitions may have
 SHOWN = 20  # transitions, where the table would be wider
 
 
-def transition_tables(model) -> list[Table]:
-    """All transitions, or the heaviest where there are too many to see; none if the model has none."""
+def transition_tables(model, width: int) -> list[Table]:
+    """All transitions, or the heaviest where that would be wider than `width`; none if the model has none."""
     table, labels = model.transitions_, [str(label) for label in model.classes_]
     if not table.any():
         return []
@@ -20,7 +19,7 @@ def transition_tables(model) -> list[Table]:
     named, numbered = ["from \\ to", *labels], ["from \\ to", *map(str, range(1, len(labels) + 1))]
     rows = [f"{number} {label}" for number, label in zip(numbered[1:], labels, strict=True)]
     for heads, starts, digits in ((named, labels, 2), (numbered, rows, 1)):
-        if _width(heads, starts, digits) <= WIDTH:
+        if _width(heads, starts, digits) <= width:
             cells = [
                 [start, *(cell(a, b, digits) for b in range(len(labels)))] for a, start in enumerate(starts)
             ]
