@@ -24,8 +24,8 @@ AFTER = (
 
 def _command(kind: Kind) -> click.Command:
     """fenchel cv KIND."""
-    name = kind.calls.train[0].partition(" ")[0]
-    example = f"\b\nExample:\n  fenchel cv {kind.name} {name} -k 5"
+    call = kind.calls.cv or kind.calls.train[0].partition(" ")[0] + " -k 5"
+    example = f"\b\nExample:\n  fenchel cv {kind.name} {call}"
     text = f"Score models of {kind.file} by cross-validation.\n\n{ABOUT}\n\n{example}\n\n{AFTER}"
 
     @click.command(kind.name, help=text, short_help=kind.summary)

@@ -19,7 +19,7 @@ LOOKS = {
     "model": ("a model", ()),
     "trace": ("a trace of a run", ()),
     "libsvm": ("a libsvm file", ("lr", "maxent")),
-    "treebank": ("a treebank in CoNLL's ten columns", ("parser", "crf", "tagger")),
+    "treebank": ("a treebank in CoNLL's ten columns", ("parser",)),
     "heads": ("a treebank in three columns", ("parser", "crf", "tagger", "maxent")),
     "columns": ("a column file", ("crf", "tagger", "maxent")),
 }

@@ -21,6 +21,7 @@ class Calls(NamedTuple):
     race: tuple[str, ...]
     path: tuple[str, ...]
     shard: tuple[str, ...] = ()
+    cv: str = ""  # where DATA -k 5 is not enough
 
 
 class Form(NamedTuple):

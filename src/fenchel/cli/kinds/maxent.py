@@ -27,6 +27,7 @@ class Events(Kind):
         train=("train.events -o model.fenchel --format opennlp --sigma2 10 --valid test.events",),
         race=("train.events --format opennlp --solvers cd-dual,lbfgs,scgis --output race/",),
         path=("train.events --format opennlp --from 0.01 --to 10 --cv 5 -o best.fenchel",),
+        cv="train.events --format opennlp -k 5",
     )
     options = (
         options.event_format(
