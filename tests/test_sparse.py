@@ -73,6 +73,25 @@ def test_any_matrix_becomes_the_same_rows(rows):
     np.testing.assert_array_equal(_sparse.as_csr(rows).toarray(), DENSE)
 
 
+def test_a_large_dense_matrix_becomes_the_rows_of_its_parts():
+    """Small ones are taken apart by NumPy, large ones by a kernel."""
+    tall = np.tile(DENSE, (200, 1))
+    assert DENSE.size <= _sparse.SMALL < tall.size
+    made = _sparse.as_rows(tall)
+    np.testing.assert_array_equal(_sparse.as_csr(made).toarray(), tall)
+    assert all(a.dtype == b.dtype for a, b in zip(made[:3], _sparse.as_rows(DENSE)[:3], strict=True))
+
+
+def test_bounds_of_columns(rows):
+    low, high = _sparse.column_bounds(rows)
+    np.testing.assert_array_equal(low, [3.0, 1.5, 0.5, -2.0])
+    np.testing.assert_array_equal(high, [3.0, 1.5, 1.0, 4.0])
+    nothing = _sparse.as_rows(np.zeros((2, 1)))
+    assert tuple(map(float, np.ravel(_sparse.column_bounds(nothing)))) == (np.inf, -np.inf)
+    table = _sparse.Table(DENSE.reshape(-1), 4, 4)
+    np.testing.assert_array_equal(_sparse.column_bounds(table), [DENSE.min(axis=0), DENSE.max(axis=0)])
+
+
 def test_the_users_matrix_is_left_alone():
     X = unsorted_with_duplicates()
     before = X.data.copy(), X.indices.copy(), X.indptr.copy()

@@ -114,8 +114,15 @@ def _repeats(indptr, indices, n_columns):
 
 
 def _without_zeros(X: np.ndarray) -> Rows:
-    """scipy.sparse.csr_matrix(X) in a third of the time: it looks for the non-zeros three times."""
+    """scipy.sparse.csr_matrix(X) in a third of the time: it looks for the non-zeros three times.
+
+    A small one by NumPy: that takes microseconds more, and nothing to compile.
+    """
     indptr = np.zeros(X.shape[0] + 1, np.uint64)
+    if X.size <= SMALL:
+        found = X != 0.0
+        np.cumsum(found.sum(axis=1, dtype=np.uint64), out=indptr[1:])
+        return Rows(indptr, found.nonzero()[1].astype(np.uint32), X[found], int(X.shape[1]))
     _count(X.reshape(-1), X.shape[1], indptr)
     indices, data = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1])
     _collect(X.reshape(-1), X.shape[1], indptr, indices, data)
@@ -356,6 +363,22 @@ def squared_norms(rows):
             total += rows.data[e] ** 2
         out[i] = total
     return out
+
+
+@njit(cache=True, nogil=True)
+def column_bounds(rows):
+    """The least and the largest entry of each column, ∞ and −∞ where it has none.
+
+    NumPy, which goes by columns, takes twice as long.
+    """
+    low, high = np.empty(rows.n_columns), np.empty(rows.n_columns)
+    for j in range(low.size):
+        low[j], high[j] = np.inf, -np.inf
+    for i in range(height(rows)):
+        for e in range(row_begin(rows, i), row_end(rows, i)):
+            j, x = column(rows, i, e), rows.data[e]
+            low[j], high[j] = min(low[j], x), max(high[j], x)
+    return low, high
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._sparse import Rows, Table, column, height, row_begin, row_end
+from fenchel._sparse import Rows, Table, column_bounds
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
 LOST = 1e-150  # a bound below this rests on squares that underflow: it counts as none
@@ -103,8 +103,9 @@ class Extent(NamedTuple):
 
 def extent_of(rows: Rows | Table, norms, outputs: int, parts, edge_norm, cost) -> Extent:
     """Of features as they are multiplied by weights, (n,) their ‖x‖², and the measures of a structure."""
-    depth = 1.0 + sqrt(rows.shape[0]) / 16.0
-    return Extent(_peaks(rows), sqrt(norms.max(initial=0.0)), edge_norm, parts, depth, outputs, cost)
+    depth, (low, high) = 1.0 + sqrt(rows.shape[0]) / 16.0, column_bounds(rows)
+    peaks = np.maximum(np.maximum(-low, high), 0.0)
+    return Extent(peaks, sqrt(norms.max(initial=0.0)), edge_norm, parts, depth, outputs, cost)
 
 
 def reach(extent: Extent, w, b) -> float:
@@ -139,17 +140,6 @@ def doubts(extent: Extent, w, b, primal, gap, moved, imbalance) -> tuple[float, 
 def sum_rounding(extent: Extent, moved: float) -> float:
     """What ‖Σ m_i A_iᵀ(y_i − μ_i)‖ may be off by."""
     return FEW * extent.depth * (extent.norm + extent.edge_norm) * moved
-
-
-@njit(cache=True, nogil=True)
-def _peaks(rows):
-    """The largest |x| of each column."""
-    peaks = np.zeros(rows.n_columns)
-    for i in range(height(rows)):
-        for e in range(row_begin(rows, i), row_end(rows, i)):
-            j = column(rows, i, e)
-            peaks[j] = max(peaks[j], abs(rows.data[e]))
-    return peaks
 
 
 @njit(cache=True, nogil=True)

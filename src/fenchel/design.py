@@ -318,23 +318,9 @@ def shift_of_far_columns(rows: Features) -> np.ndarray | None:
     full = _sparse.full_columns(rows)
     if not full.any():
         return None
-    values = rows.data if full.all() else rows.data[full[rows.indices]]  # of a table all are full
-    low, high = _bounds(values.reshape(rows.shape[0], -1))
-    far = 0.5 * high - 0.5 * low < 0.5 / FAR * np.abs(low)  # halves: a difference may overflow
-    shift = np.zeros(rows.n_columns)
-    shift[full] = np.where(far, low, 0.0)
-    return shift if far.any() else None
-
-
-@njit(cache=True, nogil=True)
-def _bounds(values):
-    """The least and the largest of each column; NumPy, which goes by columns, takes twice as long."""
-    low, high = values[0].copy(), values[0].copy()
-    for i in range(values.shape[0]):
-        for j in range(np.uint64(values.shape[1])):
-            low[j] = min(low[j], values[i, j])
-            high[j] = max(high[j], values[i, j])
-    return low, high
+    low, high = _sparse.column_bounds(rows)
+    far = full & (0.5 * high - 0.5 * low < 0.5 / FAR * np.abs(low))  # halves: a difference may overflow
+    return np.where(far, low, 0.0) if far.any() else None
 
 
 @njit(cache=True, nogil=True)

@@ -318,8 +318,9 @@ class Problem(Certified, Curved):
 
     def marginals(self, scores, out=None) -> np.ndarray:
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
-        mu, given = self.examples.room(self.shape) if out is None else out, (NO_WEIGHTS, scores)
-        self._each_part(lambda start, stop: passes.all_marginals(self.blocks, start, stop, *given, mu))
+        mu = self.examples.room(self.shape) if out is None else out
+        walk = binary_batch if self.structure.name == "binary" else passes
+        self._each_part(lambda start, stop: walk.all_marginals(self.blocks, start, stop, scores, mu))
         return mu
 
     # ---- the dual

@@ -43,12 +43,13 @@ def offset_of_two(blocks, scores, each_part) -> float:
     Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
     every one is at least that, not negative: a bracket to begin with.
     """
-    ones, others = float(blocks.mass @ blocks.outcomes.y), float(blocks.mass @ (1.0 - blocks.outcomes.y))
+    y, mass = blocks.outcomes.y, blocks.mass
+    ones, others = float(mass @ y), float(mass @ (1.0 - y))
     middle = log(ones) - log(others)
     low, high = middle - float(scores.max()), middle - float(scores.min())
     b = min(max(0.0, low), high)
     for _ in range(200):
-        parts = each_part(lambda start, stop, b=b: _excess_of_two(blocks, start, stop, scores, b))
+        parts = each_part(lambda start, stop, b=b: _excess_of_two(y, mass, start, stop, scores, b))
         above, below, slope = map(sum, zip(*parts, strict=True))
         excess = above - below
         if not abs(excess) > ENOUGH * (above + below):  # relative: on separable data both are tiny
@@ -67,7 +68,7 @@ def offset_of_two(blocks, scores, each_part) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _excess_of_two(blocks, start, stop, scores, b):
+def _excess_of_two(y, mass, start, stop, scores, b):
     """Σ m (1 − y) σ(s + b), Σ m y σ(−s − b) and Σ m σ σ' over start ≤ i < stop."""
     e = np.empty(CHUNK)
     above, below, slope = 0.0, 0.0, 0.0
@@ -79,9 +80,9 @@ def _excess_of_two(blocks, start, stop, scores, b):
         for i in range(first, last):
             near = 1.0 / (1.0 + e[i - first])
             far, positive = e[i - first] * near, scores[i] + b > 0.0
-            above += blocks.mass[i] * (1.0 - blocks.outcomes.y[i]) * (near if positive else far)
-            below += blocks.mass[i] * blocks.outcomes.y[i] * (far if positive else near)
-            slope += blocks.mass[i] * near * far
+            above += mass[i] * (1.0 - y[i]) * (near if positive else far)
+            below += mass[i] * y[i] * (far if positive else near)
+            slope += mass[i] * near * far
     return above, below, slope
 
 

@@ -37,11 +37,11 @@ def sum_of_sizes(m, delta):
 
 
 @njit(cache=True, nogil=True)
-def all_marginals(blocks, start, stop, v, scores, mu):
+def all_marginals(blocks, start, stop, scores, mu):
     """Marginals at the scores of start ≤ i < stop; mu written."""
     s = np.empty(blocks.size)
     for i in range(start, stop):
-        read_scores(blocks, i, v, scores, s)
+        block_read(blocks, scores, i, s)
         block_marginals(blocks, i, s, block_view(blocks, mu, i))
 
 
