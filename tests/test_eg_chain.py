@@ -20,6 +20,8 @@ KINDS = {
     "banned": {"bans": True, "K": 9},
     "banned, observed": {"bans": True, "K": 9, "observed": True},
     "no transitions": {"transitions": False},
+    "nine labels": {"K": 9},  # the weights of the last are implied
+    "nine labels, real": {"K": 9, "real": True},
 }
 
 
@@ -160,6 +162,19 @@ def test_it_reaches_the_optimum(kind, order, C):
     assert result.status is Status.CONVERGED
     assert result.certificate.primal <= best.primal * (1.0 + 1e-5) + 1e-15
     assert all(row.primal >= row.dual for row in result.trace)
+
+
+@pytest.mark.parametrize("shared", [1, 60])
+def test_no_first_score_is_far_from_zero(monkeypatch, shared):
+    """However many attributes all tokens have in common: from far away the first passes undo each other."""
+    monkeypatch.setattr("fenchel.solvers.eg.chain.proximal_penalty", lambda problem: 0.0)
+    rng, N = np.random.default_rng(3), 600
+    y = (rng.random(N) < 0.2).astype(int)
+    problem = problems.chain(np.ones((N, shared)), y, np.arange(0, N + 1, 6), C=200.0)
+    states = [solvers.EG(first=first).init(problem, None) for first in (None, 10.0)]
+    by_default, by_ten = (np.abs(problem.scores(s.arranged.weights(problem))).max() for s in states)
+    assert by_default < 20.0
+    assert shared == 1 or by_ten > 3.0 * by_default
 
 
 @pytest.mark.parametrize("C", [1e4, 1e6])

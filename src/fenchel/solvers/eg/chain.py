@@ -39,6 +39,13 @@ def keeps_pairs(problem) -> bool:
     return 8 * problem.n * problem.structure.labels**2 <= PAIRS
 
 
+def zeros_by_lines(size: int) -> np.ndarray:
+    """Zeros that begin with a line of the cache, 64 bytes: a tile of eight then lies in one line, not two."""
+    room = np.zeros(size + 7)
+    begin = -(room.ctypes.data // 8) % 8
+    return room[begin : begin + size]
+
+
 class Arrangement:
     """A chain problem's examples and dual variables in the layout of these kernels."""
 
@@ -50,7 +57,7 @@ class Arrangement:
         edges, of_tiles = problem.n * K * width, self.origin.tiles.size * int(self.sentences.tile)
         kept = edges if keeps_pairs(problem) else 0
         sizes = N * width, N * width, edges, kept, problem.n, of_tiles, K * width, K * width, N
-        self.dual = Dual(*map(np.zeros, sizes))
+        self.dual = Dual(*map(zeros_by_lines, sizes))
         self.centre = Centre(self.dual, self.kappa / self.lam) if self.kappa > 0.0 else None
         self.farthest = np.inf  # the distance of weights and centre at its last move
         self.room = self._new_room()

@@ -55,7 +55,9 @@ class EG(DualSolver):
     eta "search": the first of 1, ½, ¼, … with which 95 % of a tenth of the examples improve; those visits
     are counted.
     first: by how much θ of the true outcome (of a node: its label) is ahead at the start; 0 is uniform. None:
-    10, and for sequences log(C·tokens/5) if that is more, so that no first score is more than a few units.
+    10, and for sequences log(C·o/5) if that is more, o = ‖Σ_t x_t‖²/tokens what a token shares with all of
+    them, at least their number: no first score is then more than a few units (80 attributes a token, Dutch
+    names, to 1e-3: 9.6 passes from 12.6, 18.9 from 10, and 60 are too few from 7).
     cap: the most a rate grows to with the log loss, where 1 already moves θ to the scores. adapt=False: the
     rate stays `eta` and every step is taken, as Theorems 1 and 2 have it.
     anneal: λ starts at this multiple for 5 passes, λ(1 + (anneal − 1)·0.7^(t − 5)) after t passes (7.1.1).
@@ -142,8 +144,9 @@ class EG(DualSolver):
             return float(self.first)
         if problem.structure.listed:
             return 10.0
-        tokens = problem.examples.rows.shape[0]
-        return max(10.0, np.log(tokens / (problem.n * lam) / 5.0))
+        rows = problem.examples.rows
+        shared = float(np.square(np.asarray(rows.matrix.sum(axis=0))).sum()) / rows.shape[0]
+        return max(10.0, np.log(max(shared, rows.shape[0]) / (problem.n * lam) / 5.0))
 
     def _dual_of(self, problem, theta):
         """D at the marginals of θ."""

@@ -81,6 +81,8 @@ def export(d, origin, q, scratch, w):
         to, at, place = origin.columns[r] * d.labels.count, origin.tiles[r] * d.tile, origin.places[r]
         for k in range(min(d.tile, d.labels.count - place)):
             w[to + origin.labels[place + k]] = soft(q.v[at + k], d.threshold)
+            if d.implied:
+                w[to + d.tile] -= q.v[at + k]
     _export_own(d, origin, q, scratch.delta, w)
 
 
@@ -205,7 +207,7 @@ def edge_residual(d, i, pairs, at, delta):
 @helper(**KERNEL)
 def pull(d, i, c, delta, v):
     """v −= c A_iᵀ δ where there are weights; v written. Returns ‖A_iᵀδ‖² of them."""
-    z, step = zeros(8), spread(-c, zeros(8))
+    z, step, of_implied = zeros(8), spread(-c, zeros(8)), 0.0
     squares = z
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
         begin, end, tile = d.uses.ends[u], d.uses.ends[u + ONE], np.uint64(d.uses.tiles[u])
@@ -223,7 +225,9 @@ def pull(d, i, c, delta, v):
                 sums = kept(d.keep, tile, sums)
             store(v, tile * d.tile + k, load(v, tile * d.tile + k, z) + step * sums)
             squares = squares + sums * sums
-    return total(squares)
+            if d.implied:
+                of_implied += total(sums) ** 2
+    return total(squares) + of_implied
 
 
 @helper(**KERNEL)
@@ -280,6 +284,8 @@ def _plain_scores(d, i, q, delta, s):
                     x = spread(1.0 if d.values.size == 0 else d.values[e], z)
                     p = p + x * load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
                 store(s, to, p + q_)
+        if d.implied:
+            s[at + d.tile] = -total(load(s, at, z))
         if d.masked:
             s[at + d.y[token]] += own * delta[at + d.y[token]] + d.single[token] * q.own[token]
 
@@ -315,6 +321,9 @@ def squared_norm(d, q):
     zero, square = np.uint64(0), 0.0
     for j in range(np.uint64(q.v.size)):
         square += soft(q.v[j], d.threshold) ** 2
+    if d.implied:
+        for j in range(zero, np.uint64(q.v.size), LANES):
+            square += total(load(q.v, j, zeros(8))) ** 2
     square += dot(q.table, zero, q.table, zero, np.uint64(q.table.size))
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
