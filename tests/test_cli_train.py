@@ -212,6 +212,20 @@ def test_the_bar_of_a_terminal_moves_at_every_check(folder, monkeypatch):
     assert fenchel.load("m").certificate_.converged
 
 
+def test_the_bar_says_how_long_compiling_takes(monkeypatch):
+    shown = []
+    monkeypatch.setattr("fenchel.cli.progress.bar_is_shown", lambda quiet: True)
+    monkeypatch.setattr(
+        "rich.progress.Progress.update", lambda bar, task, description, **more: shown.append(description)
+    )
+    with progress.gap_bar(1e-3, quiet=False, compiling=15) as (bar,):
+        bar.compiling(True, 4.2, 3)
+        bar.compiling(True, 16.0, 9)  # a slow machine: no promise that was broken
+        bar.compiling(False, 16.1, 9)
+    words = "compiling kernels, once on this machine: "
+    assert shown == [f"{words}4 s so far, usually under 15", f"{words}16 s so far", "training"]
+
+
 def test_reading_is_shown_in_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("fenchel.cli.progress.bar_is_shown", lambda quiet: not quiet)
     monkeypatch.setattr("rich.console.Console.is_terminal", True)

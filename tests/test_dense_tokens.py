@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from chains import assert_certified, random_data
-from fenchel import ChainCRF, problems, solve, solvers
+from fenchel import ChainCRF, load, problems, solve, solvers
 from fenchel._sparse import Rows, Table, as_csr
 from fenchel.structures import base, chain_batch
 from fenchel.trace import Status
@@ -210,6 +210,50 @@ def test_arrays_beside_sparse_matrices_are_made_sparse():
     X, y = sentences()
     encoded = ChainCRF().encode_training([sp.csr_matrix(X[0]), *X[1:]], y)
     assert isinstance(encoded.sequences.rows, Rows)
+
+
+def pairs_and_dicts(rng):
+    """Sequences as (array, names of each token), the same with one dict a token, and labels."""
+    paired, merged, y = [], [], []
+    for T in (3, 1, 4, 0, 2, 5):
+        vectors, names = rng.normal(size=(T, 3)), [["a", "b"][: 1 + t % 2] for t in range(T)]
+        dicts = [dict.fromkeys(words, 1.0) for words in names]
+        for known, row in zip(dicts, vectors, strict=True):
+            known.update((f"vector[{j}]", float(x)) for j, x in enumerate(row))
+        paired.append((vectors, names))
+        merged.append(dicts)
+        y.append([str(k) for k in rng.integers(3, size=T)])
+    return paired, merged, y
+
+
+def test_numbers_beside_names_are_attributes_among_others(tmp_path):
+    """The optimum is that of one dict a token, found by lbfgs; labels and the model file go with it."""
+    paired, merged, y = pairs_and_dicts(np.random.default_rng(5))
+    model = ChainCRF(tol=1e-8).fit(paired, y)
+    plain = ChainCRF(tol=1e-8, solver="lbfgs").fit(merged, y)
+    assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-7)
+    assert sorted(model.attribute_names_) == sorted(plain.attribute_names_)
+    place = [plain.attribute_names_.index(name) for name in model.attribute_names_]
+    np.testing.assert_allclose(model.coef_, plain.coef_[:, place], atol=1e-3)
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").predict(paired) == model.predict(paired) == plain.predict(merged)
+
+
+def test_numbers_beside_columns_and_functions():
+    paired, _, y = pairs_and_dicts(np.random.default_rng(6))
+    words = [(vectors, [" ".join(names) for names in tokens]) for vectors, tokens in paired]
+    by_function = ChainCRF(template=lambda sentence, t: sentence[t].split()).fit(words, y)
+    assert by_function.predict(words) == ChainCRF().fit(paired, y).predict(paired)
+    columns = ChainCRF(template="pos").fit(words, y)
+    assert columns.attribute_names_[-3:] == ["vector[0]", "vector[1]", "vector[2]"]
+
+
+def test_pairs_that_do_not_match_are_refused():
+    paired, _, y = pairs_and_dicts(np.random.default_rng(7))
+    with pytest.raises(ValueError, match="sequence 1 has 2 rows of numbers but 1 tokens"):
+        ChainCRF().fit([paired[0], (np.ones((2, 3)), [["a"]]), *paired[2:]], y)
+    with pytest.raises(TypeError, match=r"sequence 2 is no pair \(array, tokens\)"):
+        ChainCRF().fit([*paired[:2], paired[2][1], *paired[3:]], y)
 
 
 def test_arrays_are_not_copied_once_more():

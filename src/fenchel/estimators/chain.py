@@ -128,7 +128,8 @@ class ChainCRF(SequencePredictions, Trained):
         X : sequences
             Each a list of tokens; a token is a dict name -> number, bool or string ({"tag": "NN"} is the
             attribute "tag=NN"), or a list of names. Or arrays or sparse matrices, a row per token. With a
-            template: `Tokens` as `fenchel.io.columns` reads them, or lists of tuples of strings.
+            template: `Tokens` as `fenchel.io.columns` reads them, or lists of tuples of strings. Or pairs
+            (array, list of tokens) of both.
         y : sequences of labels, one per token
         sample_weight : array (n,) or None
             How much each sequence counts.

@@ -5,7 +5,7 @@ Each source learns its attributes once and afterwards gives rows in the same col
     learn(X, min_count) -> Lattice rows        read(X) -> the same, unknown attributes left out
     names(), edge_names(), sizes               to_file() and from_file for the model file
 
-A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays.
+A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays, pairs.
 """
 
 from dataclasses import dataclass
@@ -243,11 +243,92 @@ def _stacked(matrices) -> Rows | Table:
     return as_features(np.concatenate(matrices, dtype=np.float64))
 
 
-SOURCES = {source.kind: source for source in (NamedAttributes, TemplateAttributes, NumberedAttributes)}
+class PairedAttributes:
+    """Sequences that are pairs (array, tokens): numbers of each token, and its attributes by another source.
+
+    Column j of the arrays is the attribute "vector[j]", behind those of the tokens.
+    """
+
+    kind = "paired"
+
+    def __init__(self, tokens, numbers):
+        self.tokens, self.numbers = tokens, numbers
+
+    @property
+    def transitions(self) -> bool:
+        return self.tokens.transitions
+
+    @property
+    def function(self):
+        """As of `NamedAttributes`."""
+        return self.tokens.function
+
+    @function.setter
+    def function(self, function):
+        self.tokens.function = function
+
+    def learn(self, X, min_count) -> Sequences:
+        numbers, tokens = _unpaired(X)
+        return _side_by_side(self.tokens.learn(tokens, min_count), self.numbers.learn(numbers, 1))
+
+    def read(self, X) -> Sequences:
+        numbers, tokens = _unpaired(X)
+        return _side_by_side(self.tokens.read(tokens), self.numbers.read(numbers))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        attributes, edges = self.tokens.sizes
+        return attributes + self.numbers.sizes[0], edges
+
+    def names(self) -> list:
+        return self.tokens.names() + [f"vector[{name}]" for name in self.numbers.names()]
+
+    def edge_names(self) -> list:
+        return self.tokens.edge_names()
+
+    def to_file(self) -> tuple[dict, dict]:
+        (facts, arrays), (numbers, _) = self.tokens.to_file(), self.numbers.to_file()
+        return {"kind": self.kind, "tokens": facts, "numbers": numbers}, arrays
+
+    @classmethod
+    def from_file(cls, facts, arrays):
+        tokens = SOURCES[facts["tokens"]["kind"]].from_file(facts["tokens"], arrays)
+        return cls(tokens, NumberedAttributes.from_file(facts["numbers"], {}))
+
+
+def _is_paired(x) -> bool:
+    """Whether a sequence is an array, a row per token, and what else is known of its tokens."""
+    return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], np.ndarray) and x[0].ndim == 2
+
+
+def _unpaired(X) -> tuple[list, list]:
+    """The arrays, and the tokens; a row of an array for each token."""
+    for number, x in enumerate(X):
+        if not _is_paired(x):
+            raise TypeError(f"sequence {number} is no pair (array, tokens), but the first sequence is one")
+        if len(x[0]) != len(x[1]):
+            raise ValueError(f"sequence {number} has {len(x[0])} rows of numbers but {len(x[1])} tokens")
+    return [x[0] for x in X], [x[1] for x in X]
+
+
+def _side_by_side(tokens: Sequences, numbers: Sequences) -> Sequences:
+    """The columns of both, as sparse rows."""
+    both = as_csr(tokens.rows), sp.csr_matrix(numbers.rows.matrix)
+    return Sequences(as_rows(sp.hstack(both, format="csr")), tokens.edges, tokens.starts)
+
+
+SOURCES = {
+    source.kind: source
+    for source in (NamedAttributes, TemplateAttributes, NumberedAttributes, PairedAttributes)
+}
 
 
 def source_for(X, template):
     """The source of attributes that fits what the user gives."""
+    if isinstance(X, list | tuple) and X and _is_paired(X[0]):
+        return PairedAttributes(
+            source_for([x[1] for x in X if _is_paired(x)], template), NumberedAttributes()
+        )
     if callable(template):
         return NamedAttributes(template)
     if template is not None:

@@ -72,6 +72,7 @@ class Kind(ABC):
     reads: frozenset[str] = frozenset()  # the options of `predict` and `evaluate` that it knows
     noun = "example"
     few = 5  # examples of each stratum that are enough to compile every kernel
+    compiling = 20  # seconds in which all kernels of a fit are usually there: benchmarks/startup.py --first
     top = 20  # heaviest features that `inspect` shows
 
     def __init__(self, name: str):

@@ -96,6 +96,7 @@ class Linear(Kind):
     shard_options = READING
     reads = frozenset({"zero_based", "unlabelled"})
     few = 20
+    compiling = 10
 
     # ---- training
 

@@ -18,6 +18,7 @@ class Events(Kind):
 
     classes = ("MaxEnt",)
     summary = "Labels of events with named features."
+    compiling = 10
     makes = "a maximum entropy model (with --loss hinge: its max-margin counterpart)"
     file = "the event file DATA"
     about = """Features are names, crossed with all labels; or, in files of candidates (tadm, megam

@@ -18,6 +18,7 @@ class WordTagger(Tagging):
 
     classes = ("MaxEntTagger",)
     summary = "Tags of words one after the other, from a column file."
+    compiling = 10
     makes = "a maximum entropy tagger with beam search"
     file = "the column file DATA"
     about = """DATA has a token a line, its columns between blanks or tabs, and a blank line behind each
