@@ -203,7 +203,7 @@ def test_scores_too_far_apart_leave_the_lane(monkeypatch, begin):
     rng = np.random.default_rng(0)
     X, y, starts = 1e3 * rng.normal(size=(30, 3)), rng.integers(3, size=30), np.arange(0, 31, 5)
     problem = problems.chain(X, y, starts, labels=3, C=1e3)
-    solver, start = solvers.EG(order="cyclic"), None
+    solver, start = solvers.EG(order="cyclic", first=10.0), None  # by itself it begins farther ahead
     if begin:
         start = solve(problem, "lbfgs", max_passes=20).start
         start = start._replace(w=100.0 * start.w)
