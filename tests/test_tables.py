@@ -74,7 +74,7 @@ def test_every_kind_of_solver_finds_the_same_optimum(name, labels, free):
 def test_the_block_of_a_hessian_of_many_labels_by_rows_and_by_tables(monkeypatch):
     dense, sparse = pair(7, True, lam=1e-2)
     w = 0.1 * np.random.default_rng(3).normal(size=dense.dim)
-    monkeypatch.setattr("fenchel.curvature.TALL", 64)  # many small blocks
+    monkeypatch.setattr("fenchel.matrices.TALL", 64)  # many small blocks
     np.testing.assert_allclose(
         dense.hessian(dense.evaluate(w)), sparse.hessian(sparse.evaluate(w)), atol=1e-12
     )
