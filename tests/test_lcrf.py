@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fenchel
+from commands import fails, run
 from fenchel import ChainCRF
 from fenchel.compat import CRF
 from fenchel.features.templates import parse_template
@@ -70,6 +71,19 @@ def test_the_tagger_of_crfsuite_gives_the_same_tags(pycrfsuite, tmp_path):
 
 
 # ---- without it
+
+
+def test_on_the_command_line_a_model_of_crfsuite_tags_once_it_is_converted(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = make_corpus()
+    model.to_crfsuite("theirs")
+    lines = ("\t".join(["?", *token]) for x in X for token in [*x, []])
+    (tmp_path / "data").write_text("\n".join(lines).replace("?\n", "\n") + "\n")
+    assert "fenchel convert --to fenchel" in fails("predict", "theirs", "data")
+    assert run("convert", "theirs", "ours", "--to", "fenchel").exit_code == 0
+    printed = run("predict", "ours", "data").stdout.split()
+    assert printed == [label for labels in model.predict(X) for label in labels]
+    assert "made by another program" in run("inspect", "ours").stdout
 
 
 def test_a_file_that_is_there_predicts_without_fit(model, tmp_path):

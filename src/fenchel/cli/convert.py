@@ -36,6 +36,8 @@ def convert(model, output, target):
 
     require_place(output)
     fitted = load(model)
+    if target == "fenchel":
+        fitted = getattr(fitted, "chain_", fitted)  # a CRF is for Python; the commands know its ChainCRF
     if not hasattr(fitted, WRITERS[target]):
         raise Failure(f"{model}: a {type(fitted).__name__} model has no counterpart in {target}")
     try:

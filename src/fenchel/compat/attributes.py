@@ -13,6 +13,7 @@ from fenchel.features.naming import CRFSUITE
 from fenchel.features.sequences import NamedAttributes
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.io.lcrf import read_lcrf
+from fenchel.trace import Certificate
 
 
 class Counts(NamedTuple):
@@ -68,4 +69,7 @@ def read_chain(path) -> ChainCRF:
     source.vocabulary = Vocabulary(found.attributes)
     labels = np.fromiter(found.labels, object, len(found.labels))
     data = LabelledSequences(source.read([]), np.empty(0, np.int64), labels, source)
-    return ChainCRF().set_weights(data, np.concatenate([found.states.ravel(), found.transitions.ravel()]))
+    weights = np.concatenate([found.states.ravel(), found.transitions.ravel()])
+    chain = ChainCRF().set_weights(data, weights)
+    chain.certificate_, chain.n_iter_ = Certificate.unknown(), np.array([0])
+    return chain

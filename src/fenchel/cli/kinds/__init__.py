@@ -33,6 +33,8 @@ def kind_of(model) -> Kind:
     for kind in map(load_kind, KINDS):
         if name in kind.classes:
             return kind
+    if hasattr(model, "chain_"):
+        raise Failure("a model of CRFsuite or of compat.CRF; `fenchel convert --to fenchel` makes it a `crf`")
     raise Failure(f"a {name} model is for use in Python only: fenchel.load reads it there")
 
 
