@@ -297,7 +297,7 @@ class CRF(TakesSequences, BaseEstimator):
 
     @classmethod
     def from_crfsuite(cls, path):
-        """The model of CRFsuite's binary file: it predicts, but carries no certificate."""
+        """The model of CRFsuite's binary file: it predicts, but nothing is proven of it."""
         model = cls()
         model.chain_ = read_chain(path)
         return model
@@ -338,9 +338,7 @@ class CRF(TakesSequences, BaseEstimator):
 
     @property
     def certificate_(self):
-        if not hasattr(self._fitted(), "certificate_"):
-            raise AttributeError("there is no certificate_ of a model that was read from CRFsuite's file")
-        return self.chain_.certificate_
+        return self._fitted().certificate_
 
     @property
     def trace_(self):
