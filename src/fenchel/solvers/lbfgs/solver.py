@@ -13,6 +13,7 @@ from fenchel._cache import njit
 from fenchel._math import REORDER
 from fenchel.coordinates import Centred, Whitened
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
+from fenchel.solvers.lbfgs import vectors
 from fenchel.solvers.lbfgs.memory import Pairs
 
 SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where P changes no more
@@ -103,10 +104,8 @@ def _search_line(problem, state, direction, slope, step):
     before = state.evaluation
     low, high = 0.0, np.inf
     for _ in range(50):
-        w = np.empty_like(before.w)
-        _by_parts(problem, _move, before.w, step, direction, w)
-        after = evaluate(problem, state, w)
-        after_slope = _by_parts(problem, _dot, after.gradient, direction)
+        after = evaluate(problem, state, vectors.moved(problem.design, before.w, step, direction))
+        after_slope = vectors.dot(problem.design, after.gradient, direction)
         flat = abs(after.value - before.value) <= FLAT * abs(before.value)
         enough = after.value <= before.value + SUFFICIENT * step * slope
         if not (enough or (flat and after_slope <= -slope)):
@@ -148,28 +147,12 @@ def _by_parts(problem, kernel, *arrays) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def _dot(start, stop, a, b):
-    total = 0.0
-    for j in range(np.uint64(start), np.uint64(stop)):
-        total += a[j] * b[j]
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=REORDER)
 def _slope_along(start, stop, gradient, w, moved):
     """⟨gradient, moved − w⟩."""
     total = 0.0
     for j in range(np.uint64(start), np.uint64(stop)):
         total += gradient[j] * (moved[j] - w[j])
     return total
-
-
-@njit(cache=True, nogil=True)
-def _move(start, stop, w, step, direction, out):
-    """out = w + step · direction; out written."""
-    for j in range(np.uint64(start), np.uint64(stop)):
-        out[j] = w[j] + step * direction[j]
-    return 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
