@@ -156,6 +156,7 @@ def test_kill_and_resume_on_the_command_line(tmp_path):
     for resume in ((), ("--resume",)):  # `tests/kills.py` has fifty, at random moments
         running = subprocess.Popen(command("killed", 10**9, *kept, *resume), cwd=tmp_path)
         while not (tmp_path / "run.ckpt").exists():
+            assert running.poll() is None, "it ended before its first checkpoint"
             time.sleep(0.01)
         time.sleep(0.2)
         os.kill(running.pid, signal.SIGKILL)

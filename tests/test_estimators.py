@@ -244,7 +244,7 @@ def test_an_interrupt_keeps_the_best_model_with_a_true_certificate(data):
         if len(trace) == 1:
             raise KeyboardInterrupt
 
-    model = LogisticRegression(solver="lbfgs", tol=1e-12, callbacks=[interrupt])
+    model = LogisticRegression(solver="cd-dual", tol=1e-12, callbacks=[interrupt])
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(X, y)
     best = LogisticRegression(solver="newton", tol=1e-12).fit(X, y).certificate_.primal
