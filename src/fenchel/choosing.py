@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel._memory import available_bytes
 from fenchel._sparse import Table
-from fenchel.coordinates import is_worth_whitening
+from fenchel.coordinates import WORTH, passes_to_whiten
 from fenchel.matrices import matrix_bytes
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
@@ -22,8 +22,8 @@ PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
 # method is done at once nor, times the share of non-zeros, more than this: for two classes, for several on
 # dense features, for several on sparse ones.
 LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
-# Between which c they beat L-BFGS in whitened coordinates, in these cases.
-EASY = ((inf, inf), (1.0, 20.0), (LITTLE, 3.0))
+# L-BFGS before them where whitening its coordinates takes at most so many passes, but for c between these.
+ROUND, EASY = (WORTH, 1.0, 1.0), ((inf, inf), (1.0, 20.0), (LITTLE, 3.0))
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
@@ -121,16 +121,17 @@ def plan(problem: Problem) -> list:
         return [_choose_for_sequences(problem)]
     if problem.loss.hinge:
         return _choose_for_margins(problem)
-    dense, white = isinstance(problem.design.rows, Table), is_worth_whitening(problem)
-    first, second = ("lbfgs", "tron") if dense or white else ("tron", "lbfgs")
+    dense, whitening = isinstance(problem.design.rows, Table), passes_to_whiten(problem)
+    quickly = dense or whitening <= WORTH
+    first, second = ("lbfgs", "tron") if quickly else ("tron", "lbfgs")
     if _is_worth_a_matrix(problem):
-        quick = [("lbfgs", QUICK)] if dense or white else []
+        quick = [("lbfgs", QUICK)] if quickly else []
         return [*quick, ("newton", BATCH), (first, BATCH), second]
     last = "newton" if _can_wait_for_a_matrix(problem) else second
     if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
         return [(first, BATCH), last]
     kind = _kind(problem)
-    if white and not EASY[kind][0] <= _curvature(problem) <= EASY[kind][1]:
+    if whitening <= ROUND[kind] and not EASY[kind][0] <= _curvature(problem) <= EASY[kind][1]:
         return [(first, BATCH), last]
     if problem.design.n <= problem.design.n_columns:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]

@@ -1,5 +1,7 @@
 """Weights in coordinates in which P is rounder, for methods that go by its gradient."""
 
+from math import inf
+
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
@@ -97,7 +99,7 @@ def coordinates_of(problem) -> Centred | Whitened | None:
     design, mass = problem.design, problem.examples.mass
     if problem.structure.mask is not None:
         return None
-    if problem.l1 == 0.0 and is_worth_whitening(problem):
+    if problem.l1 == 0.0 and passes_to_whiten(problem) <= WORTH:
         shares = problem.structure.shares(problem.examples)
         shares = shares / shares.sum()
         return Whitened(design, mass, problem.lam, float(shares @ (1.0 - shares)) / shares.size)
@@ -105,15 +107,15 @@ def coordinates_of(problem) -> Centred | Whitened | None:
     return Centred(design, mass, roots) if problem.free or spread(roots) > UNEVEN else None
 
 
-def is_worth_whitening(problem) -> bool:
-    """Whether the matrix takes little time beside the passes that it saves, and fits in memory."""
+def passes_to_whiten(problem) -> float:
+    """How many passes the matrix takes as long as; infinite where there is none, or no room for it."""
     design = problem.design
     if not problem.structure.listed or problem.examples.starts is not None:
-        return False
+        return inf
+    if matrix_bytes(design.n_columns) > 0.5 * available_bytes():
+        return inf
     a_pass = MULTIPLICATION * design.work + SCORE * design.n * design.outputs + CALLS
-    return design.whitening_seconds <= WORTH * a_pass and (
-        matrix_bytes(design.n_columns) <= 0.5 * available_bytes()
-    )
+    return design.whitening_seconds / a_pass
 
 
 def scales(design: Design, mass, lam: float) -> np.ndarray:
