@@ -110,10 +110,10 @@ def plan(problem: Problem) -> list:
     docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual where λ is not
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
-    however long. Otherwise: Newton where its matrices are next to nothing, after a trial of L-BFGS where a pass
-    is cheap or coordinates are round. L-BFGS in round coordinates. Dual coordinate descent where there are
-    fewer examples than features, or where its blocks are easy. Else, and where that is slow, a method of the
-    primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
+    however long. Otherwise: Newton where its matrices are next to nothing, after a trial of L-BFGS where a
+    pass is cheap or coordinates are round. L-BFGS in round coordinates. Dual coordinate descent where there
+    are fewer examples than features, or where its blocks are easy. Else, and where that is slow, a method of
+    the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
     """
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
