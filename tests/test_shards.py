@@ -77,13 +77,36 @@ def test_dual_variables_beside_the_shards(small, monkeypatch):
     assert sorted(path.suffix for path in small.folder.iterdir()) == [".bin"] * 4 + [".json"]
 
 
-def test_the_hinge_loss_without_intercept(small, tmp_path):
-    X, y = made_up()
-    with pytest.raises(ValueError, match="use fit_intercept=False"):
-        LinearSVC().fit(small)
-    model = LinearSVC(fit_intercept=False, tol=1e-5).fit(small)
-    other = LinearSVC(fit_intercept=False, tol=1e-7).fit(X, y)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("settings", [{"fit_intercept": False}, {}, {"intercept_scaling": 3.0}])
+def test_the_hinge_loss(tmp_path, classes, settings):
+    X, y = made_up(classes=classes)
+    whole = stored(tmp_path / "shards", X, y)
+    shards = fenchel.Shards(whole.folder, memory=whole.size // 5)
+    model = LinearSVC(tol=1e-5, max_iter=5000, **settings).fit(shards)
+    other = LinearSVC(tol=1e-7, max_iter=5000, **settings).fit(X, y)
+    assert model.certificate_.converged
+    assert model.coef_.shape == other.coef_.shape
     assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-5)
+    assert sorted(path.suffix for path in shards.folder.iterdir()) == [".bin"] * 4 + [".json"]
+
+
+def test_a_penalised_intercept_is_a_column_more(tmp_path):
+    X, y = made_up()
+    X = sp.vstack([X, sp.csr_matrix((3, X.shape[1]))], format="csr")  # rows without entries, too
+    y = np.append(y, [0.0, 1.0, 1.0])
+    small = stored(tmp_path / "shards", X, y)
+    longer = small.with_constant(2.5)
+    expected = sp.hstack([X, np.full((X.shape[0], 1), 2.5)], format="csr")
+    assert (longer.rows.matrix != expected).nnz == 0
+    assert longer.pieces.tolist() == small.pieces.tolist()
+    longer.verify()
+    model = LogisticRegression(intercept_scaling=2.5, tol=1e-7).fit(small)
+    other = LogisticRegression(intercept_scaling=2.5, tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.intercept_, other.intercept_, atol=1e-3)
+    with pytest.raises(ValueError, match="intercept_scaling=0 must be"):
+        LogisticRegression(intercept_scaling=0).fit(small)
 
 
 def test_weights_of_classes_and_of_examples(small):

@@ -201,12 +201,17 @@ def banned_pairs(banned, size, examples):
     return banned if banned.any() else None
 
 
-def with_constant(X, value: float):
-    """X with one more column, constant."""
+def scaling(value: float) -> float:
+    """The value of a constant feature."""
     value = float(value)
     if not (np.isfinite(value) and value > 0.0):
         raise ValueError(f"intercept_scaling={value:g} must be a positive finite number")
-    column = np.full((X.shape[0], 1), value)
+    return value
+
+
+def with_constant(X, value: float):
+    """X with one more column, constant."""
+    column = np.full((X.shape[0], 1), scaling(value))
     if sp.issparse(X):
         return sp.hstack([X, sp.csr_matrix(column)], format="csr")
     return np.hstack([X, column])

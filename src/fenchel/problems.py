@@ -52,7 +52,7 @@ def binary(
     loss = _loss(loss)
     X, y = arrays.matrix(X), arrays.probabilities(y, loss)
     arrays.require_as_many(X, y)
-    X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
+    X, free, disk = _with_intercept(X, loss, fit_intercept, intercept_scaling, disk)
     _require_room(X.shape[1])
     examples, total = weighted_examples(as_features(X), y, sample_weight, disk=disk)
     if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
@@ -87,7 +87,7 @@ def flat(
     loss = _loss(loss)
     X, targets = arrays.matrix(X), arrays.distributions(y, labels, loss)
     arrays.require_as_many(X, targets)
-    X, free = _with_intercept(X, loss, fit_intercept, intercept_scaling)
+    X, free, disk = _with_intercept(X, loss, fit_intercept, intercept_scaling, disk)
     _require_room(X.shape[1] * targets.shape[1])
     examples, total = weighted_examples(as_features(X), targets, sample_weight, disk=disk)
     if free:
@@ -233,13 +233,16 @@ def _loss(name):
     return LOSSES[name]
 
 
-def _with_intercept(X, loss, fit_intercept, scaling):
-    """X, with a constant column where the intercept is penalised, and whether it is free instead."""
-    if not fit_intercept:
-        return X, False
+def _with_intercept(X, loss, fit_intercept, scaling, disk):
+    """X, with a constant column where the intercept is penalised; whether it is free; where X lies."""
     if loss.hinge and scaling is None:
         scaling = 1.0
-    return (X, True) if scaling is None else (arrays.with_constant(X, scaling), False)
+    if not fit_intercept or scaling is None:
+        return X, bool(fit_intercept), disk
+    if disk is None:
+        return arrays.with_constant(X, scaling), False, None
+    longer = disk.with_constant(arrays.scaling(scaling))
+    return longer.rows, False, longer
 
 
 def _require_room(weights: int) -> None:

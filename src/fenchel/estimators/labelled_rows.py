@@ -34,8 +34,6 @@ def rows_on_disk(model, shards: Shards, y, sample_weight) -> LabelledRows:
     shards.require("rows", type(model).__name__)
     if y is not None:
         raise ValueError("shards hold their labels; call fit(shards) without y")
-    if model.fit_intercept and (model.intercept_scaling is not None or model.loss == "hinge"):
-        raise ValueError("a penalised intercept is a column that shards do not have; use fit_intercept=False")
     shards.verify()
     rows, labels = shards.rows, shards.array("labels")
     classes = np.array(shards.fact("classes", list), dtype=np.float64)

@@ -22,6 +22,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -247,6 +248,36 @@ class Shards:
                 raise self._error("indices.bin or data.bin is damaged; shard the data anew")
         return Rows(indptr, indices, data, columns)
 
+    def with_constant(self, value: float) -> "Shards":
+        """The rows with a column more, of one value: its weight is a penalised intercept.
+
+        Written beside these, shard by shard, in files that nobody else sees and that go with the last user.
+        """
+        types = {name: self.array(name).dtype.name for name in ("indptr", "indices", "data")}
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            place = Path(folder) / "shards"
+            with ShardWriter(place, self.kind, types) as writer:
+                writer.append(0, indptr=np.zeros(1, np.uint64))
+                for number, (begin, end) in enumerate(pairwise(self.pieces.tolist())):
+                    writer.append(end - begin, **self._lengthened(begin, end, value))
+                    writer.cut()
+                    self._advise((number,), mmap.MADV_DONTNEED)
+                writer.finish({"columns": self.rows.n_columns + 1})
+            longer = Shards(place, self.memory)
+        longer.folder = self.folder  # where dual variables go, and what errors speak of
+        return longer
+
+    def _lengthened(self, begin, end, value) -> dict[str, np.ndarray]:
+        """The arrays of rows begin ≤ i < end with an entry more at the end of each row."""
+        rows, ends = self.rows, self.rows.indptr[begin + 1 : end + 1]
+        first, last = int(rows.indptr[begin]), int(rows.indptr[end])
+        at = (ends - np.uint64(first)).view(np.int64)
+        return {
+            "indptr": ends + np.arange(begin + 1, end + 1, dtype=np.uint64),
+            "indices": np.insert(rows.indices[first:last], at, rows.n_columns),
+            "data": np.insert(rows.data[first:last], at, value),
+        }
+
     def verify(self) -> None:
         """Compare all checksums: one pass over the files. DataError names the first shard that is altered."""
         if self._verified:
@@ -299,13 +330,17 @@ class Shards:
                 if end > begin:
                     pages.madvise(advice, begin, end - begin)
 
+    @property
+    def _scratch(self) -> Path | None:
+        """The folder of files that come and go: this one, or the system's own where it may not be written."""
+        return self.folder if os.access(self.folder, os.W_OK) else None
+
     def room(self, shape) -> np.ndarray:
         """An array for dual variables: where it is large, on disk, in a file that nobody else sees."""
         size = 8 * int(np.prod(shape, dtype=np.int64))
         if size <= IN_MEMORY:
             return np.empty(shape)
-        folder = self.folder if os.access(self.folder, os.W_OK) else None  # else the system's own
-        with tempfile.TemporaryFile(dir=folder) as file:
+        with tempfile.TemporaryFile(dir=self._scratch) as file:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, not a crash later
             pages = mmap.mmap(file.fileno(), size)
         return np.frombuffer(pages, np.float64).reshape(shape)
