@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from commands import fails, run
-from fenchel import LinearSVC, LogisticRegression, LogisticRegressionCV
+from commands import fails, misused, run
+from fenchel import LinearSVC, LogisticRegression, LogisticRegressionCV, MaxEnt
 from fenchel.errors import DataError
 from fenchel.io.libsvm import iterate_rows, write_libsvm
-from fenchel.io.sharding import shard_rows
+from fenchel.io.sharding import shard_events, shard_rows
 from fenchel.io.shards import MANIFEST
 
 
@@ -240,3 +240,99 @@ def test_parts_of_a_file_are_the_file(tmp_path, monkeypatch):
     assert len(parts) > 10
     assert (sp.vstack([X for X, _ in parts]) != X).nnz == 0
     assert np.concatenate([y for _, y in parts]).tolist() == y.tolist()
+
+
+# ---- events with names
+
+
+def some_events(n=300, seed=0):
+    """(label, features) sorted by label, and a feature that only one event has."""
+    rng = np.random.default_rng(seed)
+    events = []
+    for k in range(n):
+        words = rng.choice(40, size=5, replace=False).tolist()
+        label = ["a", "b", "c"][int(np.sum(words) + rng.integers(3)) % 3]
+        events.append((label, {f"w{j}": 1.0 + j % 2 for j in words} | ({"rare": True} if k == 7 else {})))
+    return sorted(events, key=lambda event: event[0], reverse=True)
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "lbfgs"}, {"loss": "hinge"}, {"observed": True}])
+def test_events_on_disk_give_the_model_of_memory(tmp_path, settings):
+    events = some_events()
+    whole = shard_events(events, tmp_path / "shards", rows=16)
+    assert whole.pieces.size - 1 > 10
+    shards = fenchel.Shards(whole.folder, memory=whole.size // 5)
+    model = MaxEnt(tol=1e-6, max_iter=5000, **settings).fit(shards)
+    y, features = zip(*events, strict=True)
+    other = MaxEnt(tol=1e-7, max_iter=5000, **settings).fit(features, y)
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=3e-6)
+    assert model.classes_.tolist() == other.classes_.tolist() == ["a", "b", "c"]
+    assert sorted(model.vocabulary_.names) == sorted(other.vocabulary_.names)
+    assert np.mean(model.predict(features) == other.predict(features)) > 0.95
+
+
+def test_events_have_weights_and_rare_features_go(tmp_path):
+    events = [(label, features, 1.0 + k % 3) for k, (label, features) in enumerate(some_events())]
+    shards = shard_events(events, tmp_path / "shards", min_count=2)
+    y, features, weight = zip(*events, strict=True)
+    more = np.linspace(0.5, 2.0, len(y))
+    model = MaxEnt(tol=1e-7).fit(shards, sample_weight=more)
+    other = MaxEnt(tol=1e-7, min_count=2).fit(features, y, np.array(weight) * more)
+    assert "rare" not in model.vocabulary_ and len(model.vocabulary_) == len(other.vocabulary_)
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
+    MaxEnt(min_count=2).fit(shards)
+    with pytest.raises(ValueError, match="written with min_count=2"):
+        MaxEnt(min_count=3).fit(shards)
+
+
+def test_wrong_events_are_a_sentence(tmp_path, small):
+    with pytest.raises(TypeError, match="give a list"):
+        shard_events(iter(some_events()), tmp_path / "x", min_count=2)
+    with pytest.raises(TypeError, match=r"event 1: the label is \('a',\)"):
+        shard_events([("a", ["b"]), (("a",), ["b"])], tmp_path / "x")
+    with pytest.raises(TypeError, match="event 2: "):
+        shard_events([("a", ["b"]), ("a", ["b"]), ("a", 7)], tmp_path / "x")
+    with pytest.raises(ValueError, match="no event has a feature"):
+        shard_events([("a", []), ("b", [])], tmp_path / "x")
+    with pytest.raises(ValueError, match="no examples"):
+        shard_events([], tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(DataError, match="shards of rows, but MaxEnt is trained on events"):
+        MaxEnt().fit(small)
+    shards = shard_events(some_events(), tmp_path / "events")
+    with pytest.raises(DataError, match="shards of events, but LogisticRegression is trained on rows"):
+        LogisticRegression().fit(shards)
+    with pytest.raises(ValueError, match="without y"):
+        MaxEnt().fit(shards, ["a"])
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(2,\)"):
+        MaxEnt().fit(shards, sample_weight=[1.0, 2.0])
+    with pytest.raises(TypeError, match="the label of each event"):
+        MaxEnt().fit([["a"]])
+
+
+@pytest.mark.parametrize("name", ["text.bin", "labels.bin", "weight.bin", "offsets.bin"])
+def test_damaged_events_are_named(tmp_path, name):
+    shards = shard_events(some_events(), tmp_path / "shards")
+    flip(name, 3)(shards.folder)
+    with pytest.raises(DataError, match=f"of {name} is altered"):
+        MaxEnt().fit(fenchel.Shards(shards.folder))
+
+
+def test_event_files_on_the_command_line(tmp_path):
+    lines = [" ".join([label, *features]) + "\n" for label, features in some_events()]
+    parts = tmp_path / "1.events", tmp_path / "2.events"
+    parts[0].write_text("".join(lines[:100]))
+    parts[1].write_text("".join(lines[100:]))
+    folder, model = tmp_path / "shards", tmp_path / "model.fenchel"
+    told = run("shard", "maxent", *parts, "-o", folder, "--format", "opennlp", "--min-count", 2)
+    assert "300 events in 1 shard" in told.stderr
+    told = run("train", "maxent", folder, "-o", model, "--valid", parts[0], "--tol", "1e-4")
+    assert "300 events, 3 labels, 40 features" in told.stderr
+    predicted = run("predict", model, parts[1]).stdout.splitlines()  # the model knows the format
+    assert len(predicted) == 200
+    assert "Missing option '--format'" in misused("train", "maxent", parts[0], "-o", model)
+    candidates = "shard", "maxent", parts[0], "-o", tmp_path / "y", "--format", "tadm"
+    assert "files of candidates" in fails(*candidates)
+    twice = "shard", "maxent", "-", "-o", tmp_path / "y", "--format", "opennlp", "--min-count", 2
+    assert "standard input is there once" in fails(*twice)

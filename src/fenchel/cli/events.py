@@ -1,6 +1,7 @@
 """Event files for the command line: which options go with which format, and files as encoded events."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from itertools import count as numbers
 
 import click
@@ -12,9 +13,26 @@ from fenchel.cli.output import count
 FORMATS = {"opennlp": {"real_values"}, "megam": {"explicit", "values", "section"}, "tadm": set()}
 
 
+@dataclass(frozen=True)
+class EventFiles:
+    """Events of files one after the other, read anew with each iter()."""
+
+    paths: tuple[str, ...]
+    reading: dict
+
+    def __iter__(self):
+        from fenchel.io.events import read_events
+
+        return chain.from_iterable(read_events(path, **self.reading) for path in self.paths)
+
+
 def reading_of(given: dict) -> dict:
     """Arguments of `read_events` from options; one that does not go with the format is an error."""
     reading = {name: value for name, value in given.items() if value not in (None, False)}
+    if "format" not in reading:
+        raise click.UsageError(
+            "Missing option '--format', one of opennlp, megam, tadm; only shards know their own."
+        )
     for name in reading.keys() - {"format"} - FORMATS[reading["format"]]:
         home = next(format for format, known in FORMATS.items() if name in known)
         option = f"--{name.replace('_', '-')}"
@@ -54,6 +72,25 @@ def read(path, reading: dict, vocabulary=None, min_count: int = 1):
     events = _features(path, reading, y, weight)
     data = encode(events, vocabulary=vocabulary, min_count=min_count)
     return replace(data, y=y, weight=_weights(weight))
+
+
+def write_shards(paths, folder, reading: dict, **settings):
+    """The `fenchel.Shards` of the events of these files."""
+    from fenchel.io.sharding import shard_events
+
+    if is_joint(reading):
+        raise Failure("shards hold labels and features; files of candidates are trained on as they are")
+    if settings["min_count"] > 1 and "-" in paths:
+        raise Failure("--min-count reads twice, but standard input is there once; give a file")
+    return shard_events(EventFiles(paths, reading), folder, read_as=reading, **settings)
+
+
+def read_stored(folder):
+    """The same from a folder of shards."""
+    from fenchel.estimators.encoded import events_on_disk
+    from fenchel.io.shards import Shards
+
+    return events_on_disk(Shards(folder))
 
 
 def sizes(data) -> str:

@@ -41,7 +41,7 @@ def _command(kind: Kind) -> click.Command:
     return command
 
 
-@click.group(cls=KindGroup, make=_command, kinds=("lr",))
+@click.group(cls=KindGroup, make=_command, kinds=("lr", "maxent"))
 def shard():
     """Write text of any size as arrays on disk, for data larger than memory.
 

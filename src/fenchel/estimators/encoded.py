@@ -16,6 +16,7 @@ from fenchel._sparse import Rows, take
 from fenchel.estimators.inputs import as_numbers, require_list
 from fenchel.features.encode import encode, encode_candidates
 from fenchel.features.vocabulary import Vocabulary
+from fenchel.io.shards import Shards
 
 EVENTS = "a list of events"
 SHOWN = 5  # labels that an error lists before it says how many more there are
@@ -29,6 +30,7 @@ class Encoded:
     y: of each event the label, or a dict label -> probability; empty where it is not known.
     weight: (n,) how much each event counts; None where all count 1.
     starts, candidates: (n + 1,) where each event's candidates begin, and for each a list of their labels.
+    disk: where the rows lie, if they are not in memory.
     """
 
     rows: Rows
@@ -37,6 +39,7 @@ class Encoded:
     weight: np.ndarray | None = None
     starts: np.ndarray | None = None
     candidates: list | None = None
+    disk: Shards | None = None
 
     @property
     def joint(self) -> bool:
@@ -93,7 +96,8 @@ class Encoded:
         """The events of these numbers, in this order."""
         which = np.asarray(which, dtype=np.int64)
         y = [self.y[i] for i in which] if self.y else []
-        some = replace(self, y=y, weight=None if self.weight is None else self.weight[which])
+        weight = None if self.weight is None else self.weight[which]
+        some = replace(self, y=y, weight=weight, disk=None)
         if not self.joint:
             return replace(some, rows=take(self.rows, which))
         first, counts = self.starts[which], np.diff(self.starts)[which]
@@ -129,6 +133,32 @@ def encode_joint(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> 
     grow, known = vocabulary is None, Vocabulary() if vocabulary is None else vocabulary
     rows, starts, candidates, vocabulary = encode_candidates(events, known, grow, min_count)
     return Encoded(rows, vocabulary, as_list(y), _weights(weight), starts, candidates)
+
+
+def events_on_disk(shards: Shards, weight=None) -> Encoded:
+    """The events that shards hold, known to be as they were written; weight: (n,), times their own."""
+    shards.require("events", "MaxEnt")
+    shards.verify()
+    labels, codes = shards.fact("classes", list), shards.array_of_examples("labels")
+    if codes.max() >= len(labels):
+        raise shards.damaged("labels")
+    own, weight = shards.array_of_examples("weight"), _weights(weight)
+    own = None if (own == 1.0).all() else own
+    if weight is not None and weight.shape != (shards.n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({shards.n},)")
+    both = weight if own is None else own if weight is None else own * weight
+    y = list(map(labels.__getitem__, codes.tolist()))
+    return Encoded(shards.rows, _stored_names(shards), y, both, disk=shards)
+
+
+def _stored_names(shards) -> Vocabulary:
+    try:
+        vocabulary = Vocabulary.from_arrays(shards.array("text"), shards.array("offsets"))
+    except ValueError:
+        raise shards.damaged("text") from None
+    if len(vocabulary) != shards.fact("columns", int):
+        raise shards.damaged("offsets")
+    return vocabulary
 
 
 def as_list(y) -> list:

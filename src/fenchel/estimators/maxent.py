@@ -17,6 +17,7 @@ from fenchel.estimators.encoded import (
     as_list,
     encode_events,
     encode_joint,
+    events_on_disk,
     listed,
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
@@ -26,6 +27,7 @@ from fenchel.estimators.proving import norms, proven_candidates, proven_tops, ra
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.settings import check_settings, check_whole
 from fenchel.features.vocabulary import Vocabulary
+from fenchel.io.shards import Shards
 from fenchel.losses import LOSSES
 
 
@@ -122,8 +124,8 @@ class MaxEnt(ClassifierMixin, Trained):
 
     # ---- training
 
-    def fit(self, events, y, sample_weight=None):
-        """Fit the model to events whose features are crossed with the labels.
+    def fit(self, events, y=None, sample_weight=None):
+        """Fit the model to events whose features are crossed with the labels; or to `fenchel.Shards` alone.
 
         Parameters
         ----------
@@ -149,11 +151,22 @@ class MaxEnt(ClassifierMixin, Trained):
         """
         return self.fit_encoded(self.encode_training(candidates, y, sample_weight, joint=True))
 
-    def encode_training(self, events, y, sample_weight=None, *, joint=False) -> Encoded:
+    def encode_training(self, events, y=None, sample_weight=None, *, joint=False) -> Encoded:
         """Events as numbers, as `fit` takes them or, joint, as `fit_joint` does; learns the features."""
         check_settings(self)
+        if isinstance(events, Shards) and not joint:
+            return self._encode_stored(events, y, sample_weight)
         encode = encode_joint if joint else encode_events
         return encode(events, y, sample_weight, min_count=self.min_count)
+
+    def _encode_stored(self, shards, y, sample_weight):
+        """The events of shards, whose features were chosen when they were written."""
+        if y is not None:
+            raise ValueError("shards hold their labels; call fit(shards) without y")
+        data, least = events_on_disk(shards, sample_weight), shards.fact("min_count", int)
+        if self.min_count not in (1, least):
+            raise ValueError(f"the shards were written with min_count={least}; write them anew for another")
+        return data
 
     def problem(self, data: Encoded):
         """What this model minimises on the events."""
@@ -162,13 +175,13 @@ class MaxEnt(ClassifierMixin, Trained):
         settings = {"loss": self.loss, "sample_weight": self._weights(data), "threads": self.n_jobs}
         settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
         settings |= {"l1_ratio": self.l1_ratio} if self.l1_ratio else {}
-        X = as_csr(data.rows)
         if not data.joint:
-            labels, observed = data.classes.size, self.observed
-            return problems.flat(X, data.targets, labels=labels, observed=observed, **settings)
+            X = as_csr(data.rows) if data.disk is None else data.rows
+            settings |= {"labels": data.classes.size, "observed": self.observed, "disk": data.disk}
+            return problems.flat(X, data.targets, **settings)
         if self.observed:
             raise ValueError("observed has no meaning for candidates, whose features are given; leave it out")
-        return problems.joint(X, data.candidate_targets, data.starts, **settings)
+        return problems.joint(as_csr(data.rows), data.candidate_targets, data.starts, **settings)
 
     def _weights(self, data):
         """Weights of events times those of their labels; None where all are one."""

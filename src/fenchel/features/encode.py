@@ -27,7 +27,7 @@ _LISTS, _DICTS = {list, tuple}, {dict}
 _AT_ONCE = 4096  # events: numbered in one call that runs in C but for what is new
 
 
-def encode(events, vocabulary, grow=False, min_count=1, naming=PLAIN) -> tuple[Rows, Vocabulary]:
+def encode(events, vocabulary, grow=False, min_count=1, naming=PLAIN, first=0) -> tuple[Rows, Vocabulary]:
     """One row for each event.
 
     Parameters
@@ -41,6 +41,8 @@ def encode(events, vocabulary, grow=False, min_count=1, naming=PLAIN) -> tuple[R
         With grow, a new name is dropped unless so many events give it a value other than 0.
     naming : Naming
         How dicts name their attributes.
+    first : int
+        The number of the first event, for errors.
 
     Returns
     -------
@@ -53,8 +55,8 @@ def encode(events, vocabulary, grow=False, min_count=1, naming=PLAIN) -> tuple[R
         try:
             builder.extend(some)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"event {builder.n}: {error}") from None
-    return _finish(builder, None, "event {}".format)
+            raise type(error)(f"event {first + builder.n}: {error}") from None
+    return _finish(builder, None, lambda row: f"event {first + row}")
 
 
 def encode_candidates(

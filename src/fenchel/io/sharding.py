@@ -1,15 +1,22 @@
 """From streams of examples to shards on disk, in memory that does not grow with their number."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 
 from fenchel import arrays
-from fenchel._sparse import Rows, as_rows
+from fenchel._sparse import Rows, as_rows, take
+from fenchel.features.encode import encode
+from fenchel.features.vocabulary import Vocabulary
+from fenchel.io.events import Event
 from fenchel.io.shards import Shards, ShardWriter
 
 LARGE = 2**22  # bytes of a shard, unless its number of examples is given
 ROWS = {"indptr": "uint64", "indices": "uint32", "data": "float64"}
+NAMES = {"text": "uint8", "offsets": "uint64"}  # a vocabulary, in the last shard
+AT_ONCE = 2**15  # events that are named together: each time costs a copy of the vocabulary
+PORTION = 2**11  # of them, those that are written together: a shard ends between two portions
 
 
 class RowStream:
@@ -64,3 +71,92 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
             cut_if_full(writer, rows)
         writer.finish({"columns": stream.columns, "classes": classes.tolist()})
     return Shards(folder)
+
+
+def shard_events(
+    events: Iterable,
+    folder,
+    *,
+    min_count: int = 1,
+    rows: int | None = None,
+    overwrite: bool = False,
+    read_as: dict | None = None,
+) -> Shards:
+    """Write events with named features as shards: what `MaxEnt.fit` then takes. Memory grows with the names.
+
+    Parameters
+    ----------
+    events : iterable of (label, features) or (label, features, weight)
+        Features as `MaxEnt.fit` takes them; a label is a string or a number. With min_count they are gone
+        through twice, so give a list, or an object that begins anew with each iter().
+    min_count : int
+        A feature that fewer events have is left out.
+    read_as : dict, optional
+        How a file was read, for the model to remember.
+    folder, rows, overwrite
+        As in `shard_rows`.
+    """
+    if min_count > 1 and iter(events) is events:
+        raise TypeError("with min_count events are gone through twice, but these can be once; give a list")
+    counted = _frequent(events, min_count) if min_count > 1 else None
+    vocabulary, classes = counted or Vocabulary(), {}
+    types = ROWS | NAMES | {"labels": "uint32", "weight": "float64"}
+    with ShardWriter(folder, "events", types, overwrite) as writer:
+        stream = RowStream(writer)
+        for first, some in _batches(events):
+            features = (event.attributes for event in some)
+            found, vocabulary = encode(features, vocabulary, grow=counted is None, first=first)
+            codes = [_code(first + k, event.label, classes) for k, event in enumerate(some)]
+            weight = [event.weight for event in some]
+            for part in _portions(len(some), rows):
+                cut_if_full(writer, rows)
+                stream.append(
+                    take(found, part), part.size, labels=np.take(codes, part), weight=np.take(weight, part)
+                )
+        if classes:
+            _require_names(vocabulary, min_count)
+            writer.append(0, **vocabulary.to_arrays())
+        facts = {"columns": len(vocabulary), "classes": list(classes), "min_count": min_count}
+        writer.finish(facts | {"read_as": read_as or {}})
+    return Shards(folder)
+
+
+def _batches(events):
+    """(the number of the first, events) some at a time."""
+    first, events = 0, (Event(*event) for event in events)
+    while some := list(islice(events, AT_ONCE)):
+        yield first, some
+        first += len(some)
+
+
+def _portions(count, rows):
+    """The numbers of events that are written together."""
+    size = min(rows or PORTION, PORTION)
+    return (np.arange(at, min(at + size, count)) for at in range(0, count, size))
+
+
+def _frequent(events, min_count) -> Vocabulary:
+    """The features that so many events have."""
+    vocabulary, counts = Vocabulary(), np.zeros(0, np.int64)
+    for first, some in _batches(events):
+        features = (event.attributes for event in some)
+        found, vocabulary = encode(features, vocabulary, grow=True, first=first)
+        more = np.bincount(found.indices, minlength=len(vocabulary))
+        more[: counts.size] += counts
+        counts = more
+    return vocabulary.keep(counts >= min_count)
+
+
+def _code(number, label, classes) -> int:
+    """The number of a label, which becomes the next one if it is new."""
+    if not isinstance(label, str | int | float) or label != label:
+        raise TypeError(
+            f"event {number}: the label is {label!r}; shards hold labels that are text or numbers"
+        )
+    return classes.setdefault(label, len(classes))
+
+
+def _require_names(vocabulary, min_count):
+    if not len(vocabulary):
+        few = f"no feature occurs in min_count={min_count} events; lower min_count"
+        raise ValueError(few if min_count > 1 else "no event has a feature; at least one is needed")

@@ -4,7 +4,7 @@ A folder has one file for each array, NAME.bin, little-endian numbers without a 
 the other, and `manifest.json`:
 
     format, version    "fenchel shards", 1
-    kind               what the arrays are: "rows", features and one label each
+    kind               what the arrays are: "rows", features and one label each; "events", with their names
     arrays             the type of each
     facts              what the numbers stand for: classes, columns, how the text was read
     shards             for each how many examples it has, and of each array how many numbers and their CRC-32
@@ -228,6 +228,16 @@ class Shards:
             raise self._error(f"the manifest is damaged (it has no array {name!r})")
         return self.arrays[name]
 
+    def array_of_examples(self, name: str) -> np.ndarray:
+        """The same of an array that has a number for each example."""
+        if self.array(name).size != self.n:
+            raise self.damaged(name)
+        return self.arrays[name]
+
+    def damaged(self, name: str) -> DataError:
+        """What to raise where an array holds what it cannot."""
+        return self._error(f"{name}.bin is damaged; shard the data anew")
+
     def fact(self, name: str, kind: type):
         """One of the facts, of this type; DataError where it is missing."""
         if type(self.facts.get(name)) is not kind:
@@ -242,7 +252,7 @@ class Shards:
         grows = all((np.diff(some.view(np.int64)) >= 0).all() for some in _overlapping(indptr))
         fits = indptr.size == self.n + 1 and indptr[0] == 0 and indptr[-1] == data.size == indices.size
         if not (grows and fits):
-            raise self._error("indptr.bin is damaged; shard the data anew")
+            raise self.damaged("indptr")
         for at in range(0, data.size, BLOCK):
             if indices[at : at + BLOCK].max() >= columns or not np.isfinite(data[at : at + BLOCK]).all():
                 raise self._error("indices.bin or data.bin is damaged; shard the data anew")

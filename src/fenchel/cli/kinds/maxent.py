@@ -1,5 +1,7 @@
 """The kind `maxent`: maximum entropy models of events with named features, on event files."""
 
+import os
+
 import fenchel
 from fenchel.cli import events, options
 from fenchel.cli.failures import Failure
@@ -11,6 +13,15 @@ from fenchel.cli.unlabelled import with_labels
 from fenchel.report.tables import Table, Told, number
 
 MANY = 10  # events of which no two have the same label: those are no labels
+READING = (
+    options.event_format(
+        default=None,
+        help="opennlp: on each line a label and its features. megam: the same, $$$WEIGHT and sections "
+        "too. tadm: events of candidates with counts. Required, but for shards.",
+    ),
+    *options.event_marks,
+)
+MIN_COUNT = options.count("--min-count", 1, "Leave out features that fewer events have.")
 
 
 class Events(Kind):
@@ -23,26 +34,24 @@ class Events(Kind):
     file = "the event file DATA"
     about = """Features are names, crossed with all labels; or, in files of candidates (tadm, megam
     --explicit), each candidate's own. The model remembers the format: predict and evaluate need not be told.
-    Gzip is gunzipped, - is standard input. There is no intercept: add a feature to all events for one."""
+    Gzip is gunzipped, - is standard input. There is no intercept: add a feature to all events for one. DATA
+    may also be a folder that `fenchel shard maxent` has written, for data larger than memory."""
     calls = Calls(
         train=("train.events -o model.fenchel --format opennlp --sigma2 10 --valid test.events",),
         race=("train.events --format opennlp --solvers cd-dual,lbfgs,scgis --output race/",),
         path=("train.events --format opennlp --from 0.01 --to 10 --cv 5 -o best.fenchel",),
+        shard=("part1.events.gz part2.events.gz -o shards/ --format opennlp --min-count 5",),
         cv="train.events --format opennlp -k 5",
     )
     options = (
-        options.event_format(
-            required=True,
-            help="opennlp: on each line a label and its features. megam: the same, $$$WEIGHT and sections "
-            "too. tadm: events of candidates with counts.",
-        ),
-        *options.event_marks,
+        *READING,
         options.loss,
-        options.count("--min-count", 1, "Leave out features that fewer events have."),
+        MIN_COUNT,
         options.flag("--observed", "Weights only for features with labels they were seen with."),
         options.l1_ratio,
         options.class_weight,
     )
+    shard_options = (*READING, MIN_COUNT)
     arguments = ("loss", "min_count", "observed", "l1_ratio")
     other_constant = "sigma2"
     reads = frozenset({"format", "explicit", "values", "real_values", "section", "unlabelled"})
@@ -53,25 +62,36 @@ class Events(Kind):
     def estimator(self, settings):
         model = super().estimator(settings)
         model.class_weight = options.class_weights(settings["class_weight"])
-        model.read_as = _reading(settings)
+        model.read_as = _reading(settings) if settings["format"] else {}  # shards tell: see `encode`
         return model
 
     def settings_of(self, model):
         return super().settings_of(model) | {"class_weight": options.class_weight_words(model.class_weight)}
 
     def read(self, path, settings):
+        if os.path.isdir(path):
+            return events.read_stored(path)
         return events.read(path, _reading(settings), min_count=settings["min_count"])
 
     def read_like(self, path, examples, settings):
-        return events.read(path, _reading(settings), vocabulary=examples.vocabulary)
+        stored = examples.disk is not None and not settings["format"]
+        reading = examples.disk.fact("read_as", dict) if stored else _reading(settings)
+        return events.read(path, reading, vocabulary=examples.vocabulary)
 
     def encode(self, model, examples):
+        if examples.disk is not None:
+            model.read_as = examples.disk.fact("read_as", dict)
+            return model.encode_training(examples.disk)
         if not examples.joint and examples.n >= MANY and examples.classes.size == examples.n:
             raise Failure(
                 f"each of the {examples.n} events has a label of its own; a line begins with its label, so "
                 "is that missing?"
             )
         return examples
+
+    def shard(self, paths, folder, settings):
+        own = {name: settings[name] for name in ("rows", "overwrite", "min_count")}
+        return events.write_shards(paths, folder, _reading(settings), **own)
 
     def sizes(self, model, examples, data):
         return events.sizes(examples)
