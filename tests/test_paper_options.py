@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fenchel import problems, solvers
+from fenchel import Start, problems, solvers
 from fenchel.loop import solve
 from fenchel.solvers.sdca import FIRST_GAP
 from flat_matrix import cases, optimum
@@ -121,3 +121,20 @@ def test_wrong_settings_are_refused_by_name():
     ):
         with pytest.raises(ValueError, match=f"^{word}="):
             make()
+
+
+@pytest.mark.parametrize("far", [50.0, 200.0])
+@pytest.mark.parametrize("evaluate", ["each pass", "when asked"])
+@pytest.mark.parametrize("solver", [solvers.CDPrimal, solvers.SCGIS])
+def test_a_long_way_back_loses_no_outcome(solver, evaluate, far):
+    """1 + expm1(z) is 0 below z = −37: the outcome was gone, and the objective rose from pass to pass."""
+    X = np.column_stack([np.ones(6), [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0]])
+    problem = problems.flat(X, [0, 1, 2, 0, 1, 2], C=10.0)
+    best = solve(problem, solvers.LBFGS(), tol=1e-10).certificate.primal
+    w = np.zeros(problem.dim)
+    w[0] = far
+    settings = {"start": Start(w), "tol": 1e-6, "max_passes": 2000, "check_every": 1.0}
+    result = solve(problem, solver(evaluate=evaluate), **settings)
+    assert result.certificate.converged
+    assert (np.diff(result.trace.column("primal")) <= 1e-9).all()
+    assert result.certificate.primal == pytest.approx(best, rel=1e-6)

@@ -98,15 +98,15 @@ def move_weight(columns, a, k, z, exponentials, sums):
 
     One exponential serves a run of equal values: with 0/1 features, the whole column (huang2010 4.3).
     """
-    value, growth = 0.0, 0.0
+    value, growth, factor = 0.0, 0.0, 1.0
     for e in range(columns.entries.indptr[a], columns.entries.indptr[a + 1]):
         row, x = columns.entries.indices[e], columns.entries.data[e]
         if x != value:
-            value, growth = x, expm1(z * x)
+            value, growth, factor = x, expm1(z * x), exp(z * x)  # 1 + growth is 0 from e^−37 on
         o, i = row * np.uint64(columns.stride) + np.uint64(k), columns.owner[row]
         before = sums[i]
         sums[i] += exponentials[o] * growth
-        exponentials[o] = max(exponentials[o] * (1.0 + growth), TINY)
+        exponentials[o] = max(exponentials[o] * factor, TINY)
         if not 0.5 * before <= sums[i] <= 1e100:
             _renew(columns.starts[i], columns.starts[i + 1], exponentials, sums, i)
 
