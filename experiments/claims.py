@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.lab import Lab, Missing, optimum
 
+UNDECIDED = "not decided"  # neither of two got there in the time they had
 LEVELS = (
     1e-2,
     1e-4,
@@ -113,8 +114,8 @@ def faster(winner: str, loser: str, *, levels=LEVELS, along="seconds", sets=None
             ]
         known = [one for of in ratios.values() for one in of if one is not None]
         text = "; ".join(f"{name}: {_each(of, levels)}" for name, of in ratios.items())
-        holds = bool(known) and all(one > 1.0 for one in known)
-        return Verdict(holds, f"{loser} takes times the {_word(along)} of {winner}: {text}")
+        holds = all(one > 1.0 for one in known) if known else None
+        return Verdict(holds, f"{loser} takes times the {_word(along)} of {winner}: {text}", UNDECIDED)
 
     return check
 

@@ -203,7 +203,13 @@ FIG6 = Item(
         path,
     ),
     lambda results: [],
-    (Claim("The log of the duality gap decreases more-or-less linearly", log_linear),),
+    (
+        Claim(
+            "The log of the duality gap decreases more-or-less linearly",
+            log_linear,
+            "At C = 1 it falls from 7e4 to 1 in the first 13 passes, and linearly from there on.",
+        ),
+    ),
 )
 
 

@@ -72,6 +72,12 @@ def last_accuracy(run: Run) -> float:
 
 # ---- Figure 12
 
+SLOW_START = (
+    "From the uniform distribution over trees, as the paper starts, EG takes longer the weaker the "
+    "regulariser is: at C = 10 its run ends before 1 %. With the truth ahead, the library's own start, it is "
+    "there after 10 passes (the reference), L-BFGS after 37."
+)
+
 
 def all_methods(lab: Lab) -> dict:
     def each():
@@ -155,9 +161,18 @@ FIG12 = Item(
         Claim(
             "L-BFGS and EG both converge to the optimal value, and EG is significantly faster",
             lambda results: compare(results, "EG", "LBFGS"),
+            SLOW_START,
         ),
-        Claim("SGD does not converge to the optimum for all C values (e.g., for C = 1, 10)", sgd_stays_away),
-        Claim("when it does converge to the optimum, it is slower than EG", slower_where_it_converges),
+        Claim(
+            "SGD does not converge to the optimum for all C values (e.g., for C = 1, 10)",
+            sgd_stays_away,
+            "At C = 10 it ends just below the 1 % that was fixed for it, and does not come to 0.1 %.",
+        ),
+        Claim(
+            "when it does converge to the optimum, it is slower than EG",
+            slower_where_it_converges,
+            "Slower to 0.1 % everywhere; to 1 % it needs 6 passes at C = 100, EG 7.7.",
+        ),
         Claim("EG significantly outperforms L-BFGS [in validation accuracy]", accuracy_before_lbfgs),
         Claim("the value that results in optimal validation error was C = 10", best_of_four),
         Claim("For SGD, performance is comparable to EG [in validation accuracy]", comparable),
@@ -190,7 +205,7 @@ FIG15 = Item(
     timed,
     draw_timing,
     lambda results: [],
-    (Claim("the EG objective converges faster than the two other algorithms", faster_in_time),),
+    (Claim("the EG objective converges faster than the two other algorithms", faster_in_time, SLOW_START),),
 )
 
 
@@ -235,7 +250,11 @@ TABLE3 = Item(
     lambda found: path_table(found, PRINTED_PATH, lambda value: f"{100 * value:.2f}", "accuracy, %"),
     (
         Claim("[21 constants are optimised in] 389.65 [effective iterations]", whole_path),
-        Claim("the optimal accuracy is reached at C = 13.841 (here: between 5 and 40)", best_constant),
+        Claim(
+            "the optimal accuracy is reached at C = 13.841 (here: between 5 and 40)",
+            best_constant,
+            "Between C = 4.7 and 13.8 accuracies differ by 0.15 points, and the sentences are others.",
+        ),
     ),
     "Marginals of trees do not tell θ: each constant begins at the scores of the "
     "last weights, which at its optimum are θ.",
@@ -311,12 +330,19 @@ FIG13 = Item(
         Claim(
             "EG is considerably faster than SVM-Struct for most C values (here: 10, 100, 1000)",
             faster_than_planes,
+            "EG from the uniform distribution over trees, a step for one sentence at a time; our planes are "
+            "added for all sentences and solved exactly. At C = 1000 the paper's order is there.",
         ),
         Claim(
             "The performance is comparable only for C = 1, where convergence is slow for both algorithms",
             slow_for_both,
         ),
-        Claim("The optimal value in terms of validation error was C = 100", best_margin),
+        Claim(
+            "The optimal value in terms of validation error was C = 100",
+            best_margin,
+            "The runs at C = 1 and 10 are cut off long before their optimum: what they have there is an "
+            "average of few planes, which stops early and does not overfit.",
+        ),
     ),
     "SVM-Struct is our `cutting-plane` with a slack for each sentence, with an exact "
     "quadratic program of its own; seconds, not hours.",

@@ -63,7 +63,7 @@ TABLE2 = Item(
     lambda found: path_table(found, PRINTED_PATH),
     (
         Claim("for 13.84 ≤ C ≤ 700 at most 5 iterations are required for convergence", few_iterations),
-        Claim("even for C = 0.798 only 15.24 iterations are required", at_798),
+        Claim("even for C = 0.798 only 15.24 iterations are required", at_798, "By a third of a pass."),
         Claim(
             "values of C between 1000 and 0.274 can be optimized with 211.17 effective iterations", whole_path
         ),

@@ -157,7 +157,12 @@ FIG10 = Item(
     lambda results: [],
     (
         Claim("SGD is initially better than EG, but after around 5 iterations EG overtakes SGD", overtaken),
-        Claim("and converges much more quickly to the optimal point", much_quicker),
+        Claim(
+            "and converges much more quickly to the optimal point",
+            much_quicker,
+            "At C = 1000, the strongest regulariser, both are at 0.1 % after 6 and 7 passes; below that, and "
+            "everywhere else, it holds.",
+        ),
         Claim("The difference … appears to become more pronounced as C becomes smaller", more_pronounced),
         Claim(
             "[for C = 1] η₀ = 0.1 converges to a better value in the limit [than 0.01]", better_in_the_limit
@@ -204,10 +209,13 @@ FIG11 = Item(
         Claim(
             "the primal value for EG converges considerably faster than the L-BFGS one",
             lambda results: compare(results, "EG", "LBFGS"),
+            "Not at C = 1, where EG from the uniform distribution takes 86 passes to 1 %, L-BFGS 26; ours "
+            "makes an evaluation an iteration, and pixels lie between 0 and 1, where the paper is silent.",
         ),
         Claim(
             "L-BFGS does not outperform the EG curve [of validation error] for any value of C",
             never_outperforms,
+            "At C = 1, and in the first passes, where EG from the uniform distribution has learnt little.",
         ),
     ),
 )

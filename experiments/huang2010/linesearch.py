@@ -21,7 +21,11 @@ def figure4(lab: Lab) -> dict:
                 check_every=1.0,
             )
             for label, kind in (("CD", "fast"), ("CDD", "plain"))
-        } | {"reference": lab.run(task, "reference", "auto", max_seconds=8.0, tol=1e-9, score=False)}
+        } | {
+            "reference": lab.run(
+                task, "reference of the line search", "auto", max_seconds=8.0, tol=1e-9, score=False
+            )
+        }
 
     def each(task):
         return {C: sigma(task.name, C) for C in SIGMAS}
