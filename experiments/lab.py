@@ -141,7 +141,6 @@ class Lab:
         self.folder, self.quick, self.fresh, self.say = Path(folder), quick, fresh, say
         self.missing: dict[str, str] = {}
         self.made: set[Path] = set()
-        self.asked: dict[Path, dict] = {}
         self.machines: set[str] = set()  # that the runs were made on
         self.deadline = time.monotonic() + 60.0 * minutes
 
@@ -193,8 +192,6 @@ class Lab:
     def _kept(self, group, label, ending, asked, header, compute) -> Path:
         """The file of a run; made unless it is there with the same settings."""
         path = self.folder / group / (file_name(label) + ending)
-        if self.asked.setdefault(path, asked) != asked:  # each would take the other's file away
-            raise ValueError(f"{path.name} of {group} is asked for with two settings; give them two labels")
         same = path.exists() and header(path).get("settings") == json.loads(json.dumps(asked))
         if same and (not self.fresh or path in self.made):
             return path
