@@ -12,8 +12,8 @@ from commands import fails, misused, run
 from fenchel import LinearSVC, LogisticRegression, LogisticRegressionCV, MaxEnt
 from fenchel.errors import DataError
 from fenchel.io.libsvm import iterate_rows, write_libsvm
+from fenchel.io.shard_writer import MANIFEST
 from fenchel.io.sharding import shard_events, shard_rows
-from fenchel.io.shards import MANIFEST
 
 
 def made_up(n=400, d=60, classes=2, seed=0):
@@ -117,6 +117,27 @@ def test_weights_of_classes_and_of_examples(small):
     assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_parts_add_up_to_the_whole(tmp_path, classes):
+    X, y = made_up(classes=classes)  # sorted: a part may have a single class
+    shards = stored(tmp_path / "shards", X, y)
+    model = LogisticRegression(fit_intercept=False, n_jobs=1)
+    whole = model.problem(model.encode_training(shards))
+    numbers = [0, 3], [19, 1], [k for k in range(2, 19) if k != 3]
+    parts = [shards.part(some) for some in numbers]
+    problems = [model.problem(model.encode_training(part)) for part in parts]
+    assert sum(part.n for part in parts) == shards.n and parts[0].total == shards.n
+    assert [problem.lam for problem in problems] == [whole.lam] * 3
+    w = np.random.default_rng(0).normal(size=whole.dim)
+    penalty = whole.regularizer.value(w)
+    losses = [problem.evaluate(w).value - penalty for problem in problems]
+    assert sum(losses) + penalty == pytest.approx(whole.evaluate(w).value)
+    assert (parts[1].rows.matrix != sp.vstack([X[380:], X[20:40]])).nnz == 0
+    assert len(list(shards.folder.iterdir())) == 5
+    with pytest.raises(ValueError, match="there are 0 to 19"):
+        shards.part([20])
+
+
 def test_wrong_use_is_a_sentence(small, tmp_path):
     with pytest.raises(ValueError, match="without y"):
         LogisticRegression().fit(small, [1, 2])
@@ -196,7 +217,8 @@ def manifest(**fields):
         (lambda folder: (folder / MANIFEST).unlink(), "no manifest.json"),
         (lambda folder: (folder / MANIFEST).write_text("{"), "the manifest is damaged"),
         (lambda folder: (folder / MANIFEST).write_text("[]"), "not one of fenchel shards"),
-        (manifest(version=2), "reads 1; use the fenchel"),
+        (manifest(version=3), "reads 2; use the fenchel"),
+        (manifest(version=1), "reads 2; shard the data anew"),
         (manifest(shards=[]), "the manifest is damaged"),
         (manifest(shards=[{"examples": -1}]), "the manifest is damaged"),
         (manifest(facts={}), "the manifest is damaged"),
@@ -315,7 +337,7 @@ def test_wrong_events_are_a_sentence(tmp_path, small):
 def test_damaged_events_are_named(tmp_path, name):
     shards = shard_events(some_events(), tmp_path / "shards")
     flip(name, 3)(shards.folder)
-    with pytest.raises(DataError, match=f"of {name} is altered"):
+    with pytest.raises(DataError, match=f"{name} is altered"):
         MaxEnt().fit(fenchel.Shards(shards.folder))
 
 

@@ -24,7 +24,8 @@ class Examples:
     edges: of sequences, the attributes of the transition into each token, (N, B).
     cost: of sequences and graphs, (N,) what a wrong label costs under the hinge loss.
     graphs: the shapes of graphs, whose nodes then take the place of tokens.
-    disk: where the arrays lie, if they are not in memory: `io.shards.Shards`.
+    disk: where the arrays lie, if they are not in memory: `io.shards.Shards`. Of a part of some shards masses
+       sum to its share of the whole.
     merged: how many more there were before those of equal features were made one.
     """
 
@@ -58,17 +59,19 @@ def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -
     """Examples from features, targets and sample weights, and the sum of the weights.
 
     Examples of weight zero are dropped first: they are no part of the objective, and a mass of zero
-    would leave its dual variable undetermined.
+    would leave its dual variable undetermined. Of a part of some shards the sum is that of the whole.
     """
     n = rows.shape[0] if starts is None else starts.size - 1
+    whole = more["disk"].total if more.get("disk") is not None else None
     if n == 0:
         raise ValueError("X has no rows; at least one example is needed")
     if weight is None:
-        return Examples(rows, y, np.full(n, 1.0 / n), starts, **more), float(n)
+        total = float(n) if whole is None else whole
+        return Examples(rows, y, np.full(n, 1.0 / total), starts, **more), total
     weight = _checked_weights(weight, n)
     largest = float(weight.max())
     mass = weight / largest  # first, so that neither sums nor quotients overflow
-    share = float(mass.sum())
+    share = float(mass.sum()) if whole is None else whole / largest
     mass /= share
     examples = Examples(rows, y, mass, starts, **more)
     if not mass.all():

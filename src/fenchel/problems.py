@@ -55,7 +55,8 @@ def binary(
     X, free, disk = _with_intercept(X, loss, fit_intercept, intercept_scaling, disk)
     _require_room(X.shape[1])
     examples, total = weighted_examples(as_features(X), y, sample_weight, disk=disk)
-    if not (examples.y < 1.0).any() or not (examples.y > 0.0).any():
+    one = not (examples.y < 1.0).any() or not (examples.y > 0.0).any()
+    if one and not _is_part(disk):
         raise ValueError("only one class has examples of positive weight; two are needed")
     return Problem(examples, Binary(), loss, regularizer(total, constant), free, threads, total)
 
@@ -90,7 +91,7 @@ def flat(
     X, free, disk = _with_intercept(X, loss, fit_intercept, intercept_scaling, disk)
     _require_room(X.shape[1] * targets.shape[1])
     examples, total = weighted_examples(as_features(X), targets, sample_weight, disk=disk)
-    if free:
+    if free and not _is_part(disk):
         arrays.require_every_label(examples)
     if merge and isinstance(examples.rows, Rows) and disk is None:
         examples = merge_contexts(examples, by_target=loss.hinge)
@@ -214,6 +215,11 @@ def graph(
     examples, total = weighted_examples(as_features(X), codes, sample_weight, graphs.starts, **more)
     structure = Junction(examples.graphs, sizes)
     return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
+
+
+def _is_part(disk) -> bool:
+    """Whether there are more examples elsewhere."""
+    return disk is not None and disk.total is not None
 
 
 def _mask(observed, structure, examples):

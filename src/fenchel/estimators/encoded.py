@@ -63,10 +63,7 @@ class Encoded:
         if any(label != label for label in labels):
             number = next(i for i, truth in enumerate(self.y) if truth != truth)
             raise ValueError(f"y contains NaN, which is no label, as that of event {number}")
-        try:
-            return as_labels(sorted(labels))
-        except TypeError:  # 1 < "a" has no answer
-            return as_labels(list(labels))
+        return _sorted_labels(list(labels))
 
     @cached_property
     def targets(self):
@@ -119,6 +116,24 @@ class Encoded:
         return places[np.searchsorted(places, self.starts[:-1])] - self.starts[:-1]
 
 
+@dataclass(frozen=True)
+class StoredEvents(Encoded):
+    """Events on disk: y are the numbers of their labels among those that the shards name."""
+
+    @property
+    def soft(self) -> bool:
+        return False
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        return _sorted_labels(self.disk.fact("classes", list))
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        place = {label: k for k, label in enumerate(self.classes.tolist())}
+        return np.array([place[label] for label in self.disk.fact("classes", list)], np.int64)[self.y]
+
+
 def encode_events(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> Encoded:
     """Events whose features are crossed with the labels; without a vocabulary they make one."""
     require_list("events", events, f"{EVENTS}, each a dict or a list of names")
@@ -147,8 +162,7 @@ def events_on_disk(shards: Shards, weight=None) -> Encoded:
     if weight is not None and weight.shape != (shards.n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({shards.n},)")
     both = weight if own is None else own if weight is None else own * weight
-    y = list(map(labels.__getitem__, codes.tolist()))
-    return Encoded(shards.rows, _stored_names(shards), y, both, disk=shards)
+    return StoredEvents(shards.rows, _stored_names(shards), codes, both, disk=shards)
 
 
 def _stored_names(shards) -> Vocabulary:
@@ -168,6 +182,14 @@ def as_list(y) -> list:
     if any(issubclass(kind, np.generic) for kind in set(map(type, labels))):
         labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
     return labels
+
+
+def _sorted_labels(labels: list) -> np.ndarray:
+    """Sorted if they can be."""
+    try:
+        return as_labels(sorted(labels))
+    except TypeError:  # 1 < "a" has no answer
+        return as_labels(labels)
 
 
 def as_labels(labels: list) -> np.ndarray:

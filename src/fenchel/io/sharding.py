@@ -1,7 +1,9 @@
 """From streams of examples to shards on disk, in memory that does not grow with their number."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
+from math import fsum
 
 import numpy as np
 
@@ -10,11 +12,12 @@ from fenchel._sparse import Rows, as_rows, take
 from fenchel.features.encode import encode
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.io.events import Event
-from fenchel.io.shards import Shards, ShardWriter
+from fenchel.io.shard_writer import ShardWriter
+from fenchel.io.shards import Shards
 
 LARGE = 2**22  # bytes of a shard, unless its number of examples is given
 ROWS = {"indptr": "uint64", "indices": "uint32", "data": "float64"}
-NAMES = {"text": "uint8", "offsets": "uint64"}  # a vocabulary, in the last shard
+NAMES = {"text": "uint8", "offsets": "uint64"}  # a vocabulary, in common to all shards
 AT_ONCE = 2**15  # events that are named together: each time costs a copy of the vocabulary
 PORTION = 2**11  # of them, those that are written together: a shard ends between two portions
 
@@ -57,7 +60,7 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
     overwrite : bool
         Whether shards that are in the folder already may be replaced.
     """
-    classes = np.empty(0)
+    counts = Counter()
     with ShardWriter(folder, "rows", ROWS | {"labels": "float64"}, overwrite) as writer:
         stream = RowStream(writer)
         for X, y in batches:
@@ -66,10 +69,12 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
             arrays.require_as_many(X, y)
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity, which are no labels")
-            classes = np.union1d(classes, y)
+            counts.update(y.tolist())
             stream.append(X, y.size, labels=y)
             cut_if_full(writer, rows)
-        writer.finish({"columns": stream.columns, "classes": classes.tolist()})
+        classes = sorted(counts)
+        facts = {"columns": stream.columns, "classes": classes, "counts": [counts[c] for c in classes]}
+        writer.finish(facts)
     return Shards(folder)
 
 
@@ -99,7 +104,7 @@ def shard_events(
     if min_count > 1 and iter(events) is events:
         raise TypeError("with min_count events are gone through twice, but these can be once; give a list")
     counted = _frequent(events, min_count) if min_count > 1 else None
-    vocabulary, classes = counted or Vocabulary(), {}
+    vocabulary, classes, total = counted or Vocabulary(), {}, 0.0
     types = ROWS | NAMES | {"labels": "uint32", "weight": "float64"}
     with ShardWriter(folder, "events", types, overwrite) as writer:
         stream = RowStream(writer)
@@ -108,6 +113,7 @@ def shard_events(
             found, vocabulary = encode(features, vocabulary, grow=counted is None, first=first)
             codes = [_code(first + k, event.label, classes) for k, event in enumerate(some)]
             weight = [event.weight for event in some]
+            total += fsum(weight)
             for part in _portions(len(some), rows):
                 cut_if_full(writer, rows)
                 stream.append(
@@ -115,9 +121,9 @@ def shard_events(
                 )
         if classes:
             _require_names(vocabulary, min_count)
-            writer.append(0, **vocabulary.to_arrays())
+            writer.share(**vocabulary.to_arrays())
         facts = {"columns": len(vocabulary), "classes": list(classes), "min_count": min_count}
-        writer.finish(facts | {"read_as": read_as or {}})
+        writer.finish(facts | {"read_as": read_as or {}, "weight": total})
     return Shards(folder)
 
 

@@ -3,26 +3,26 @@
 A folder has one file for each array, NAME.bin, little-endian numbers without a header, the shards one behind
 the other, and `manifest.json`:
 
-    format, version    "fenchel shards", 1
+    format, version    "fenchel shards", 2
     kind               what the arrays are: "rows", features and one label each; "events", with their names
     arrays             the type of each
     facts              what the numbers stand for: classes, columns, how the text was read
     shards             for each how many examples it has, and of each array how many numbers and their CRC-32
+    common             the same of arrays that belong to no shard, such as names
+
+Arrays called `starts` or `...indptr` say where something begins in others: they grow from 0 through all
+shards, and the first shard has a number more.
 
 A shard is a range of every array, a few megabytes: large enough to be read at the disk's full speed, small
 enough for a handful of them, drawn from all over the files, to be in memory at a time. So examples are met
 in a random order though text is often sorted, and nothing has to be shuffled on disk.
 """
 
-import json
 import mmap
 import os
-import shutil
 import sys
 import tempfile
-from contextlib import ExitStack
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -31,12 +31,12 @@ import numpy as np
 from fenchel._sparse import Rows
 from fenchel.errors import DataError
 from fenchel.io._json import parse_json
+from fenchel.io.shard_writer import FORMAT, MANIFEST, VERSION, ShardWriter
 
-FORMAT, VERSION = "fenchel shards", 1
-MANIFEST = "manifest.json"
 BLOCK = 1 << 24  # bytes at a time where checksums are computed
 IN_MEMORY = 1 << 26  # bytes up to which an array of dual variables is no burden
 # Pages that nobody writes to need no promise of memory; Python names this flag from 3.13 on.
+ROW_ARRAYS = "indptr", "indices", "data"
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
@@ -45,97 +45,15 @@ def _overlapping(array):
     return (array[max(at - 1, 0) : at + BLOCK] for at in range(0, array.size, BLOCK))
 
 
-class ShardWriter:
-    """Writes a folder of shards, array by array: `append` what comes, `cut` a shard, `finish`.
-
-    A context. The folder takes its name when all is written: an error, or leaving before `finish`, changes
-    nothing.
-    """
-
-    def __init__(self, folder, kind: str, arrays: dict[str, str], overwrite: bool = False):
-        """arrays: NumPy's name of the type of each. overwrite: whether other shards may be replaced."""
-        self.folder, self.kind = Path(os.path.abspath(folder)), kind
-        self._require_place(overwrite)
-        self._types = {name: np.dtype(kind).newbyteorder("<") for name, kind in arrays.items()}
-        self._shards = []
-        self._begin()
-
-    def _require_place(self, overwrite):
-        """Refuse a folder that holds something else than shards, or shards that are not to be replaced."""
-        if not self.folder.exists():
-            return
-        if not self.folder.is_dir():
-            raise FileExistsError(f"{self.folder}: a file; give a new folder")
-        strange = [path.name for path in self.folder.iterdir() if not _is_ours(path)]
-        if strange:
-            raise FileExistsError(f"{self.folder}: holds {strange[0]!r}, which is no part of any shards")
-        if (self.folder / MANIFEST).exists() and not overwrite:
-            raise FileExistsError(f"{self.folder}: holds shards already; give another folder, or overwrite")
-
-    def __enter__(self):
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        self._place = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
-        with ExitStack() as opened:
-            self._files = {
-                name: opened.enter_context(open(self._place / f"{name}.bin", "wb")) for name in self._types
-            }
-            self._opened = opened.pop_all()
-        return self
-
-    def __exit__(self, *error):
-        self._opened.close()
-        shutil.rmtree(self._place, ignore_errors=True)
-
-    def _begin(self):
-        self._examples, self._sizes = 0, dict.fromkeys(self._types, 0)
-        self._sums = dict.fromkeys(self._types, 0)
-
-    def append(self, examples: int, **arrays) -> None:
-        """Numbers of so many more examples."""
-        for name, numbers in arrays.items():
-            content = np.ascontiguousarray(numbers, self._types[name]).reshape(-1).view(np.uint8)
-            self._files[name].write(content)
-            self._sizes[name] += len(numbers)
-            self._sums[name] = crc32(content, self._sums[name])
-        self._examples += examples
-
-    @property
-    def examples(self) -> int:
-        """Of the shard that is being written."""
-        return self._examples
-
-    @property
-    def bytes(self) -> int:
-        """Likewise."""
-        return sum(size * self._types[name].itemsize for name, size in self._sizes.items())
-
-    def cut(self) -> None:
-        """End the shard, unless it is empty."""
-        if self._examples:
-            shard = {"examples": self._examples, "sizes": self._sizes, "sums": self._sums}
-            self._shards.append(shard)
-            self._begin()
-
-    def finish(self, facts: dict) -> None:
-        """Make the folder whole."""
-        self.cut()
-        if not self._shards:
-            raise ValueError("there are no examples; at least one is needed")
-        for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
-        types = {name: kind.name for name, kind in self._types.items()}
-        manifest = {"format": FORMAT, "version": VERSION, "kind": self.kind, "arrays": types}
-        manifest |= {"facts": facts, "shards": self._shards}
-        (self._place / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-        self._place.chmod(0o755)
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
-        os.replace(self._place, self.folder)
+def _is_pointer(name) -> bool:
+    return name == "starts" or name.endswith("indptr")
 
 
-def _is_ours(path) -> bool:
-    return path.suffix == ".bin" or path.name == MANIFEST
+def _checksum(array) -> int:
+    content, found = array.view(np.uint8), 0
+    for at in range(0, content.size, BLOCK):
+        found = crc32(content[at : at + BLOCK], found)
+    return found
 
 
 class Shards:
@@ -145,21 +63,34 @@ class Shards:
     memory : bytes of examples that training works on at a time; as many again are read meanwhile
     n : the number of examples; pieces : array (S + 1,), the example with which each of S shards begins
     arrays : the numbers, mapped and not read before they are used
+    total : of a part, the weight of all examples of the whole; else None
     """
 
     def __init__(self, folder, memory: int = 2**28):
-        self.folder, self.memory = Path(folder), memory
+        self.folder, self.memory, self.total = Path(folder), memory, None
         manifest, self._maps, self._verified = self._manifest(), {}, False
         try:
-            self._shards = manifest["shards"]
+            self._shards, self._common = manifest["shards"], manifest["common"]
             self.kind, self.facts = manifest["kind"], manifest["facts"]
             types = {name: np.dtype(kind) for name, kind in manifest["arrays"].items()}
             self.pieces = self._ends([shard["examples"] for shard in self._shards])
-            self._bounds = {name: self._ends([s["sizes"][name] for s in self._shards]) for name in types}
+            self._bounds = {name: self._ends(self._counts(name)) for name in types}
             self.arrays = {name: self._mapped(name, kind) for name, kind in types.items()}
-            self._sizes = sum(np.diff(self._bounds[name]) * types[name].itemsize for name in types)
+            own = [np.diff(self._bounds[name]) * types[name].itemsize for name in self._divided]
+            self._sizes = sum(own, np.zeros(len(self._shards), np.int64))
         except (KeyError, TypeError, AttributeError) as error:  # something is not where it should be
             raise self._error(f"the manifest is damaged ({error!r})") from None
+
+    @property
+    def _divided(self) -> list[str]:
+        """The names of the arrays that shards are ranges of."""
+        return [name for name in self._bounds if name not in self._common]
+
+    def _counts(self, name) -> list[int]:
+        """How many numbers of an array each shard has; of one in common there are as many in one piece."""
+        if name in self._common:
+            return [self._common[name]["size"]]
+        return [shard["sizes"][name] for shard in self._shards]
 
     def _manifest(self) -> dict:
         path = self.folder / MANIFEST
@@ -175,7 +106,9 @@ class Shards:
             raise self._error("manifest.json is not one of fenchel shards")
         if manifest.get("version") != VERSION:
             found = f"shards of version {manifest.get('version')!r}, but this fenchel reads {VERSION}"
-            raise self._error(f"{found}; use the fenchel that wrote them, or a newer one")
+            old = manifest.get("version") in range(1, VERSION)
+            way_out = "shard the data anew" if old else "use the fenchel that wrote them, or a newer one"
+            raise self._error(f"{found}; {way_out}")
         return manifest
 
     def _error(self, message) -> DataError:
@@ -247,7 +180,7 @@ class Shards:
     @cached_property
     def rows(self) -> Rows:
         """The sparse matrix of the arrays indptr, indices and data; DataError where they make none."""
-        indptr, indices, data = map(self.array, ("indptr", "indices", "data"))
+        indptr, indices, data = map(self.array, ROW_ARRAYS)
         columns = self.fact("columns", int)
         grows = all((np.diff(some.view(np.int64)) >= 0).all() for some in _overlapping(indptr))
         fits = indptr.size == self.n + 1 and indptr[0] == 0 and indptr[-1] == data.size == indices.size
@@ -258,47 +191,83 @@ class Shards:
                 raise self._error("indices.bin or data.bin is damaged; shard the data anew")
         return Rows(indptr, indices, data, columns)
 
-    def with_constant(self, value: float) -> "Shards":
-        """The rows with a column more, of one value: its weight is a penalised intercept.
+    def part(self, numbers, total: float | None = None) -> "Shards":
+        """The shards of these numbers as a training set of its own, which keeps all the facts of the whole.
 
-        Written beside these, shard by shard, in files that nobody else sees and that go with the last user.
+        Names, classes and columns are those of all shards, and so is `total`, by which weights are divided
+        where they become masses: the problem of a part is a summand of the whole one. total: the weight of
+        all examples of all shards, where they have other weights than those that the shards know.
         """
-        types = {name: self.array(name).dtype.name for name in ("indptr", "indices", "data")}
+        numbers = [int(number) for number in numbers]
+        if not numbers or not all(0 <= number < len(self._shards) for number in numbers):
+            raise ValueError(f"{numbers} are not shards; there are 0 to {len(self._shards) - 1}")
+        some = self._rewritten(numbers, self._divided, self._part_of_arrays, self.facts)
+        some.total = float(self.facts.get("weight", self.n) if total is None else total)
+        return some
+
+    def with_constant(self, value: float) -> "Shards":
+        """The rows with a column more, of one value: its weight is a penalised intercept."""
+
+        def lengthened(number, ends):
+            arrays = self._part_of_arrays(number, ends)
+            begin = ends["indptr"]
+            at = (arrays["indptr"] - np.uint64(begin)).view(np.int64)
+            arrays["indptr"] += np.arange(1, at.size + 1, dtype=np.uint64)
+            arrays["indices"] = np.insert(arrays["indices"], at, self.rows.n_columns)
+            arrays["data"] = np.insert(arrays["data"], at, value)
+            return arrays
+
+        columns = {"columns": self.rows.n_columns + 1}
+        longer = self._rewritten(range(len(self._shards)), list(ROW_ARRAYS), lengthened, columns)
+        longer.total = self.total
+        return longer
+
+    def _rewritten(self, numbers, names, content, facts) -> "Shards":
+        """Shards of other arrays, content(number, where each pointer has come to), written beside these.
+
+        Shard by shard, in files that nobody else sees and that go with the last user.
+        """
+        ends = {name: 0 for name in names if _is_pointer(name)}
+        types = {name: self.array(name).dtype.name for name in [*names, *self._common]}
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             place = Path(folder) / "shards"
             with ShardWriter(place, self.kind, types) as writer:
-                writer.append(0, indptr=np.zeros(1, np.uint64))
-                for number, (begin, end) in enumerate(pairwise(self.pieces.tolist())):
-                    writer.append(end - begin, **self._lengthened(begin, end, value))
+                writer.append(0, **{name: np.zeros(1, np.uint64) for name in ends})
+                writer.share(**{name: self.array(name) for name in self._common})
+                for number in numbers:
+                    arrays = content(number, ends)
+                    writer.append(int(np.diff(self.pieces)[number]), **{name: arrays[name] for name in names})
                     writer.cut()
+                    ends = {name: int(arrays[name][-1]) for name in ends}
                     self._advise((number,), mmap.MADV_DONTNEED)
-                writer.finish({"columns": self.rows.n_columns + 1})
-            longer = Shards(place, self.memory)
-        longer.folder = self.folder  # where dual variables go, and what errors speak of
-        return longer
+                writer.finish(facts)
+            other = Shards(place, self.memory)
+        other.folder = self.folder  # where dual variables go, and what errors speak of
+        return other
 
-    def _lengthened(self, begin, end, value) -> dict[str, np.ndarray]:
-        """The arrays of rows begin ≤ i < end with an entry more at the end of each row."""
-        rows, ends = self.rows, self.rows.indptr[begin + 1 : end + 1]
-        first, last = int(rows.indptr[begin]), int(rows.indptr[end])
-        at = (ends - np.uint64(first)).view(np.int64)
-        return {
-            "indptr": ends + np.arange(begin + 1, end + 1, dtype=np.uint64),
-            "indices": np.insert(rows.indices[first:last], at, rows.n_columns),
-            "data": np.insert(rows.data[first:last], at, value),
-        }
+    def _part_of_arrays(self, number, ends) -> dict[str, np.ndarray]:
+        """The numbers of a shard, with pointers that go on where those of `ends` have come to."""
+        made = {}
+        for name in self._divided:
+            begin, end = self._bounds[name][number : number + 2].tolist()
+            if name not in ends:
+                made[name] = self.arrays[name][begin:end]
+                continue
+            first = max(begin, 1)  # before the first shard's numbers is the 0 with which all begins
+            made[name] = self.arrays[name][first:end] - self.arrays[name][first - 1] + np.uint64(ends[name])
+        return made
 
     def verify(self) -> None:
         """Compare all checksums: one pass over the files. DataError names the first shard that is altered."""
         if self._verified:
             return
+        for name in self._common:
+            if _checksum(self.arrays[name]) != self._common[name].get("sum"):
+                raise self._error(f"{name}.bin is altered; shard the data anew")
         for number, shard in enumerate(self._shards):
-            for name, bounds in self._bounds.items():
-                part = self.arrays[name][bounds[number] : bounds[number + 1]].view(np.uint8)
-                found = 0
-                for at in range(0, part.size, BLOCK):
-                    found = crc32(part[at : at + BLOCK], found)
-                if found != shard["sums"].get(name):
+            for name in self._divided:
+                begin, end = self._bounds[name][number : number + 2].tolist()
+                if _checksum(self.arrays[name][begin:end]) != shard["sums"].get(name):
                     raise self._error(f"shard {number} of {name}.bin is altered; shard the data anew")
         self._verified = True
 
@@ -333,6 +302,8 @@ class Shards:
 
     def _advise(self, shards, advice):
         for name, pages in self._maps.items():
+            if name in self._common:
+                continue
             size, bounds = self.arrays[name].itemsize, self._bounds[name]
             for shard in shards:
                 begin, end = int(bounds[shard]) * size, int(bounds[shard + 1]) * size
