@@ -305,7 +305,7 @@ def check_offset(shift, spread, rare, labels=4):
     away = np.zeros(labels)
     away[0] = -shift
     for more in (0.0, away, 20.0 * rng.normal(size=labels)):
-        b = problem.structure.offset(problem.blocks, s + more, problem._each_part)
+        b = problem.structure.offset(problem.blocks, s + more, problem.each_part)
         # The best b is known to an ulp of its size, and the balance no better than that.
         rounding = 4.0 * np.spacing(np.abs(b).max() + abs(shift))
         mu = problem.marginals(s + more + b)
@@ -340,9 +340,9 @@ def test_the_offset_of_two_labels_is_that_of_two_classes():
     rng = RNG(15)
     s, y = rng.normal(size=40), (rng.uniform(size=40) < 0.3).astype(int)
     two = of_labels(y, 2, None)
-    b = two.structure.offset(two.blocks, np.column_stack([np.zeros(40), s]), two._each_part)
+    b = two.structure.offset(two.blocks, np.column_stack([np.zeros(40), s]), two.each_part)
     classes = problems.binary(np.zeros((40, 1)), y, fit_intercept=True)
-    expected = classes.structure.offset(classes.blocks, s, classes._each_part)
+    expected = classes.structure.offset(classes.blocks, s, classes.each_part)
     assert b[1] - b[0] == pytest.approx(expected, rel=1e-13)
 
 

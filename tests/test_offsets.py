@@ -224,7 +224,7 @@ def test_offsets_of_labels_balance_relative_to_what_is_left(labels, margin):
     problem = problems.flat(np.zeros((len(y), 1)), y, labels=labels, fit_intercept=True, merge=False)
     scores = rng.normal(size=(len(y), labels)) + 3.0 * rng.normal(size=labels)
     scores[np.arange(len(y)), y] += margin
-    b = problem.structure.offset(problem.blocks, scores, problem._each_part)
+    b = problem.structure.offset(problem.blocks, scores, problem.each_part)
     left, total = imbalance(problem.examples.mass, y, scores + b)
     assert (np.abs(left) <= 1e-13 * total).all()
     assert abs(b.mean()) <= 1e-14 * max(1.0, np.abs(b).max())
@@ -236,6 +236,6 @@ def test_the_offset_of_two_classes_balances_relative_to_what_is_left(margin):
     y = rng.integers(2, size=500)
     problem = problems.binary(np.zeros((500, 1)), y, fit_intercept=True)
     scores = rng.normal(size=500) + 5.0 + margin * (2.0 * y - 1.0)
-    b = problem.structure.offset(problem.blocks, scores, problem._each_part)
+    b = problem.structure.offset(problem.blocks, scores, problem.each_part)
     left, total = imbalance(problem.examples.mass, y, np.column_stack([np.zeros(500), scores + b]))
     assert (np.abs(left) <= 1e-13 * total).all()

@@ -134,7 +134,7 @@ def check_offset(shift, spread, rare):
     mass = np.where(y == 1.0, rare, 1.0)
     problem = of_targets(y, mass=mass / mass.sum(), free=True)
     for moved in (scores, scores - shift, scores + 20.0):
-        b = problem.structure.offset(problem.blocks, moved, problem._each_part)
+        b = problem.structure.offset(problem.blocks, moved, problem.each_part)
         # The best b is known to an ulp of its size, and the balance no better than that.
         assert abs(balance(problem, moved, b)) <= 1e-15 + 4.0 * np.spacing(abs(b) + abs(shift))
 

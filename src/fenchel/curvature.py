@@ -45,7 +45,7 @@ class Curved:
         """∇²P(w) · direction: one pass."""
         at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
         scores = self.scores(direction)
-        self._each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
+        self.each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
         product = self.adjoint(scores)
         product[: self.penalised] += self.lam * direction[: self.penalised]
         return product

@@ -69,7 +69,7 @@ class Certified:
         if not self.free:
             return v, scores
         scores = self.scores(v) if scores is None else scores
-        delta = self.structure.offset(self.blocks, scores, self._each_part, enough)
+        delta = self.structure.offset(self.blocks, scores, self.each_part, enough)
         balanced = v.copy()
         balanced[self.penalised :] += delta / self.design.constant
         if not last and np.abs(delta).max() > FAR:  # there the scores have lost digits
@@ -93,12 +93,12 @@ class Certified:
         """
         if self.free:
             mu = self.tilt(mu, overwrite)
-        v = self._residuals(mu)
+        v = self.residuals(mu)
         imbalance, own = self._imbalance(v), v[: self.penalised]
         self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
         v, scores = self._balance(v, enough=0.01)  # a bound does not rest on this one: P is off by its square
-        return self.proven_point(v, *self._value_and_gap(v, scores, mu, entropies=entropies), imbalance)
+        return self.proven_point(v, *self.value_and_gap(v, scores, mu, entropies=entropies), imbalance)
 
     def proven_point(self, v, value, gap, moved, imbalance=0.0) -> Point:
         """The certificate at all weights v, of which those with a penalty are w(μ); v is kept, not copied.

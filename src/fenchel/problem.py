@@ -170,7 +170,7 @@ class Problem(Certified, Curved):
             other.__dict__["design"] = other._with_constant(self.design)
         return other
 
-    def _each_part(self, task) -> list:
+    def each_part(self, task) -> list:
         """[task(start, stop) for parts of the examples], by threads where the work is large."""
         return self.design.for_each_part(self.n, self.design.work, task)
 
@@ -241,7 +241,7 @@ class Problem(Certified, Curved):
         if self.structure.products:
             return self.design.scores(w)
         scores, walk = self.examples.room(self.shape), self._several_rows or passes
-        self._each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
+        self.each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
     def adjoint(self, scores) -> np.ndarray:
@@ -256,16 +256,12 @@ class Problem(Certified, Curved):
         v, scores = self.design.join(w, 0.0 if b is None else b), None
         if b is None:
             v, scores = self._balance(v)
-        value = self._value_and_gap(v, scores, None)[0] + self.regularizer.value(w)
+        value = self.value_and_gap(v, scores, None)[0] + self.regularizer.value(w)
         return value, self.design.split(v)[1] if b is None else b
 
     def evaluate(self, w, scores=None) -> Evaluation:
         """P and ∇P (with the hinge loss a subgradient) at w: one pass. scores: those at w, if known."""
-        if self.structure.name == "binary" and not self.loss.hinge:
-            pulled, parts, scores = self._pull_of_pairs(w, scores)
-        else:
-            pulled, parts = self._pull(w, scores)
-        value, moved = map(sum, zip(*parts, strict=True))
+        pulled, value, moved, scores = self.pull_at(w, scores)
         own = w[: self.penalised]
         value += self.regularizer.value(own)
         smooth = self.regularizer.gradient(w)
@@ -273,23 +269,21 @@ class Problem(Certified, Curved):
         smooth -= pulled
         return Evaluation(w, value, self.regularizer.subgradient(own, smooth), moved, scores, smooth=smooth)
 
-    def _pull(self, w, scores):
-        """Σ m_i A_iᵀ(y_i − μ_i), and parts of Σ m_i loss_i and Σ m_i ‖y_i − μ_i‖₁."""
-        if self.loss.hinge:
-            kernel = losses.hinge_value_and_pull
+    def pull_at(self, w, scores=None) -> tuple:
+        """Σ m_i A_iᵀ(y_i − μ_i), Σ m_i loss_i, Σ m_i ‖y_i − μ_i‖₁, μ the oracle's answer at w; and the scores.
+
+        Those are kept of two classes with the log loss alone: they are as few as the examples.
+        """
+        if self.structure.name == "binary" and not self.loss.hinge:
+            known, scores = scores is not None, np.empty(self.n) if scores is None else scores
+            kernel, given = binary_batch.value_and_pull, (known, scores)
+        elif self.loss.hinge:
+            kernel, given = losses.hinge_value_and_pull, (self._given(scores),)
         else:
             kernel = self._several_rows.value_and_pull if self._several_rows else losses.log_value_and_pull
-        given = self._given(scores)
-        return self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, given, v))
-
-    def _pull_of_pairs(self, w, scores):
-        """The same of two classes with the log loss, and the scores: they are as few as the examples."""
-        known, scores = scores is not None, np.empty(self.n) if scores is None else scores
-        kernel = binary_batch.value_and_pull
-        pulled, parts = self._pulled(
-            lambda start, stop, v: kernel(self.blocks, start, stop, w, known, scores, v)
-        )
-        return pulled, parts, scores
+            given = (self._given(scores),)
+        pulled, parts = self._pulled(lambda start, stop, v: kernel(self.blocks, start, stop, w, *given, v))
+        return pulled, *map(sum, zip(*parts, strict=True)), scores
 
     @property
     def _several_rows(self):
@@ -320,12 +314,12 @@ class Problem(Certified, Curved):
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
         mu = self.examples.room(self.shape) if out is None else out
         walk = binary_batch if self.structure.name == "binary" else passes
-        self._each_part(lambda start, stop: walk.all_marginals(self.blocks, start, stop, scores, mu))
+        self.each_part(lambda start, stop: walk.all_marginals(self.blocks, start, stop, scores, mu))
         return mu
 
     # ---- the dual
 
-    def _residuals(self, mu) -> np.ndarray:
+    def residuals(self, mu) -> np.ndarray:
         """Σ m_i A_iᵀ(y_i − μ_i), (dim,): one pass."""
         return self._pulled(lambda start, stop, v: passes.add_residuals(self.blocks, start, stop, mu, v))[0]
 
@@ -337,11 +331,11 @@ class Problem(Certified, Curved):
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), the penalised weights: one pass."""
-        return self.regularizer.weights(self._residuals(mu)[: self.penalised])
+        return self.regularizer.weights(self.residuals(mu)[: self.penalised])
 
     def proximal_weights(self, mu, centre=0.0) -> np.ndarray:
         """(dim,) v = u/λ, w(μ) unless there is an L1 term, and β = β₀ + σ/λ Σ m_i (y_i − μ_i): one pass."""
-        v = self._residuals(mu) / self.lam
+        v = self.residuals(mu) / self.lam
         v[self.penalised :] += centre
         return v
 
@@ -354,7 +348,7 @@ class Problem(Certified, Curved):
         """Σ m_i H_i(μ_i)."""
         self._require_entropy()
         return sum(
-            self._each_part(lambda start, stop: losses.concave(self.loss, self.blocks, start, stop, mu))
+            self.each_part(lambda start, stop: losses.concave(self.loss, self.blocks, start, stop, mu))
         )
 
     def _require_entropy(self):
@@ -374,26 +368,26 @@ class Problem(Certified, Curved):
 
     def tilt(self, mu, overwrite=False) -> np.ndarray:
         """μ'_i ∝ μ_i e^δ with Σ m_i (y_i − μ'_i) = 0: the feasible neighbour of μ, perhaps in its place."""
-        tilted = self.structure.tilted(self.blocks, mu, self._each_part, overwrite)
+        tilted = self.structure.tilted(self.blocks, mu, self.each_part, overwrite)
         if tilted is not None:
             return tilted
         scores = self.structure.logarithms(mu)
-        scores += self.structure.offset(self.blocks, scores, self._each_part)
+        scores += self.structure.offset(self.blocks, scores, self.each_part)
         return self.marginals(scores, scores if scores.shape == self.shape else None)
 
     def block_gaps(self, mu, scores) -> np.ndarray:
         """(n,) how much each example contributes to the gap, before its mass."""
         gaps = np.empty(self.n)
-        self._value_and_gap(NO_WEIGHTS, scores, mu, gaps)
+        self.value_and_gap(NO_WEIGHTS, scores, mu, gaps)
         return gaps
 
-    def _value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
+    def value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
         """Σ m_i loss_i, Σ m_i · block gap and Σ m_i ‖y_i − μ_i‖₁ at the weights v or the scores."""
         gaps = np.empty(self.n) if gaps is None else gaps
         if mu is not None and entropies.size == 0:
             self._require_entropy()
         shared = v, self._given(scores), mu, entropies, gaps
-        parts = self._each_part(
+        parts = self.each_part(
             lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)
         )
         return tuple(map(sum, zip(*parts, strict=True)))

@@ -63,7 +63,7 @@ class Binary(base.Structure):
 
     def offset(self, blocks, scores, each_part, enough=0.0):
         """The free b that minimises the log loss at scores + b; it costs too little to end earlier."""
-        return offsets.offset_of_two(blocks, scores, each_part)
+        return offsets.offset_of_two(offsets.PairSums(blocks, scores, each_part))
 
     def tilted(self, blocks, mu, each_part, overwrite=False):
         """None: a pair of marginals is tilted by its log-odds."""

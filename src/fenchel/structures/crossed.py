@@ -68,14 +68,14 @@ class Crossed(base.Structure):
 
     def offset(self, blocks, scores, each_part, enough=0.0):
         """The free b (K,), mean zero, that minimises the log loss at scores + b; `enough` ends it earlier."""
-        return offsets.offset_of_labels(blocks, scores, each_part, enough)
+        return offsets.offset_of_labels(offsets.LabelSums(blocks, scores, each_part), enough)
 
     def tilted(self, blocks, mu, each_part, overwrite=False):
         """μ_i e^δ, divided by its sum, with the δ that balances them; None where δ is far.
 
         overwrite: mu is written; a copy of a large one took as long as a pass.
         """
-        delta = offsets.tilt_of_labels(blocks, mu, each_part)
+        delta = offsets.tilt_of_labels(offsets.LabelSums(blocks, mu, each_part, odds=True))
         if delta is None:
             return None
         mu, growth = mu if overwrite else mu.copy(), np.exp(delta)

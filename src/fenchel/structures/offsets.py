@@ -4,6 +4,7 @@ Solvers take the offset for a coordinate among others; it is optimised to roundi
 made, because a bound on the optimum rests on it. A Newton step costs an exponential for each score.
 
 each_part(task): the list of task(start, stop) over parts of the examples, by threads.
+The searches ask for sums over the examples only, `PairSums` or `LabelSums`, and so do not mind where these are.
 """
 
 from math import log, log1p
@@ -37,20 +38,36 @@ def _exponentials(numbers, begin, end):
 # ---- two classes
 
 
-def offset_of_two(blocks, scores, each_part) -> float:
+class PairSums:
+    """What the search asks of examples of two classes at their scores (n,)."""
+
+    def __init__(self, blocks, scores, each_part):
+        self.y, self.mass, self.scores, self.each_part = blocks.outcomes.y, blocks.mass, scores, each_part
+
+    def ends(self) -> tuple[float, float, float, float]:
+        """The mass of either class, the least score and the largest."""
+        ones, others = float(self.mass @ self.y), float(self.mass @ (1.0 - self.y))
+        return ones, others, float(self.scores.min(initial=np.inf)), float(self.scores.max(initial=-np.inf))
+
+    def excess(self, b: float) -> tuple[float, float, float]:
+        """Σ m (1 − y) σ(s + b), Σ m y σ(−s − b) and Σ m σ σ'."""
+        given = self.y, self.mass
+        parts = self.each_part(lambda start, stop: _excess_of_two(*given, start, stop, self.scores, b))
+        return tuple(map(sum, zip(*parts, strict=True)))
+
+
+def offset_of_two(sums: PairSums) -> float:
     """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket.
 
     Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
     every one is at least that, not negative: a bracket to begin with.
     """
-    y, mass = blocks.outcomes.y, blocks.mass
-    ones, others = float(mass @ y), float(mass @ (1.0 - y))
+    ones, others, least, most = sums.ends()
     middle = log(ones) - log(others)
-    low, high = middle - float(scores.max()), middle - float(scores.min())
+    low, high = middle - most, middle - least
     b = min(max(0.0, low), high)
     for _ in range(200):
-        parts = each_part(lambda start, stop, b=b: _excess_of_two(y, mass, start, stop, scores, b))
-        above, below, slope = map(sum, zip(*parts, strict=True))
+        above, below, slope = sums.excess(b)
         excess = above - below
         if not abs(excess) > ENOUGH * (above + below):  # relative: on separable data both are tiny
             break
@@ -89,12 +106,40 @@ def _excess_of_two(y, mass, start, stop, scores, b):
 # ---- K labels
 
 
-def tilt_of_labels(blocks, mu, each_part) -> np.ndarray | None:
+class LabelSums:
+    """What the search asks of examples of K labels at their scores (n, K). odds: those are exponentials."""
+
+    def __init__(self, blocks, scores, each_part, odds=False):
+        self.blocks, self.scores, self.each_part, self.odds = blocks, scores, each_part, odds
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.scores.shape
+
+    @property
+    def largest(self) -> float:
+        """Of the sizes of scores; 0 of odds, which are at most 1."""
+        return 0.0 if self.odds else float(max(self.scores.max(initial=0.0), -self.scores.min(initial=0.0)))
+
+    @property
+    def centre(self) -> np.ndarray:
+        """(K,) Σ m_i s_i."""
+        return self.blocks.mass @ self.scores
+
+    def moments(self, b, curved: bool) -> "Moments":
+        return _moments(self.blocks, self.scores, b, self.each_part, self.odds, curved)
+
+    def cooled(self, centre, temperature: float) -> "LabelSums":
+        """The same at (scores − centre)/temperature."""
+        return LabelSums(self.blocks, (self.scores - centre) / temperature, self.each_part)
+
+
+def tilt_of_labels(sums: LabelSums) -> np.ndarray | None:
     """The δ (K,), mean zero, with which μ_i e^δ, divided by their sums, balance; None where δ is far.
 
-    The best offset at the scores log μ, without a logarithm or an exponential for each of them.
+    The best offset at the scores log μ, without a logarithm or an exponential for each of them: sums of odds.
     """
-    delta, balanced = _balance(blocks, mu, np.zeros(mu.shape[1]), each_part, steps=40, halvings=10, odds=True)
+    delta, balanced = _balance(sums, np.zeros(sums.shape[1]), steps=40, halvings=10)
     return delta if balanced and np.abs(delta).max() < FAR else None
 
 
@@ -110,7 +155,7 @@ def tilt_rows(start, stop, growth, mu):
             mu[i, k] /= total
 
 
-def offset_of_labels(blocks, scores, each_part, enough=0.0) -> np.ndarray:
+def offset_of_labels(sums: LabelSums, enough=0.0) -> np.ndarray:
     """The b (K,), mean zero, that minimises the log loss at scores + b: damped Newton.
 
     enough: of what is off balance at b = 0, the share that may be left; 0 goes on to rounding.
@@ -118,36 +163,30 @@ def offset_of_labels(blocks, scores, each_part, enough=0.0) -> np.ndarray:
     Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
     scores divided by T, which are close, and T goes to one by halves.
     """
-    size = scores.shape[1]
-    b, balanced = _balance(blocks, scores, np.zeros(size), each_part, start=enough, steps=40, halvings=10)
+    size = sums.shape[1]
+    b, balanced = _balance(sums, np.zeros(size), start=enough, steps=40, halvings=10)
     if balanced or enough > 0.0:
         return b
-    centre = blocks.mass @ scores
-    scores = scores - centre
-    temperature = max(float(np.abs(scores).max()), 1.0)
+    centre = sums.centre
+    temperature = max(sums.cooled(centre, 1.0).largest, 1.0)
     b = np.zeros(size)
     while 1.0 < temperature < np.inf:
-        b, _ = _balance(blocks, scores / temperature, b, each_part, enough=1e-2)
+        b, _ = _balance(sums.cooled(centre, temperature), b, enough=1e-2)
         cooler = max(0.5 * temperature, 1.0)
         b, temperature = b * (temperature / cooler), cooler
-    return _centred(_balance(blocks, scores, b, each_part)[0] - centre)
+    return _centred(_balance(sums.cooled(centre, 1.0), b)[0] - centre)
 
 
-def _balance(blocks, scores, b, each_part, enough=ENOUGH, start=0.0, steps=100, halvings=60, odds=False):
+def _balance(sums, b, enough=ENOUGH, start=0.0, steps=100, halvings=60):
     """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding.
 
     Of more than a few labels the Hessian, which takes up to K/2 times as long as the rest, is that of where
     the search begins; the BFGS formula keeps it up, and where a step was poor it is computed anew.
-    enough: of Σ m_i |y_i − μ_i|, what may be left of balance. start: likewise of what there was. odds: scores
-    are their exponentials, at most 1.
+    enough: of Σ m_i |y_i − μ_i|, what may be left of balance. start: likewise of what there was.
     """
-    largest = 0.0 if odds else max(float(scores.max()), -float(scores.min()))
-    depth = 1.0 + np.sqrt(scores.shape[0]) / 16.0  # how errors grow in a sum over all examples
-
-    def at(b, curved):
-        return _moments(blocks, scores, b, each_part, odds, curved)
-
-    few, now = scores.shape[1] <= FEW or scores.size * scores.shape[1] <= LITTLE, at(b, True)
+    (n, size), largest, at = sums.shape, sums.largest, sums.moments
+    depth = 1.0 + np.sqrt(n) / 16.0  # how errors grow in a sum over all examples
+    few, now = size <= FEW or n * size**2 <= LITTLE, at(b, True)
     hessian, exact, most = now.hessian, True, start * np.abs(now.excess).sum()
     for _ in range(steps):
         if not (np.abs(now.excess) > enough * depth * now.scale).any() or np.abs(now.excess).sum() <= most:
