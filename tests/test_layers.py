@@ -42,6 +42,7 @@ LEVELS = [
     },
     {"problem"},
     {"checkpoints", "choosing", "problems", "results", "solvers", "loop", "paths"},
+    {"distributed"},
     {"estimators"},
     {"compat"},
     {"saved"},

@@ -64,7 +64,7 @@ def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = Fa
         legs = [*(Leg(make(name), *limits) for name, limits in first), Leg(make(last))]
     else:
         legs = [Leg(as_solver(solver, problem))]
-    return [leg._replace(solver=reseeded(leg.solver, seed)) for leg in legs]
+    return [leg._replace(solver=problem.adapted(reseeded(leg.solver, seed))) for leg in legs]
 
 
 def reseeded(solver: Solver, more: int) -> Solver:
@@ -233,7 +233,11 @@ def _curvature(problem) -> float:
 
 
 def solver_name(solver: Solver) -> str:
-    """The name of a solver in SOLVERS, the one with most options in common; else its class's."""
+    """The name of a solver in SOLVERS, the one with most options in common; else its class's.
+
+    Of one that lets another work (`distributed.Rounds`) that other's.
+    """
+    solver = getattr(solver, "solver", solver)
     for name, (target, options) in sorted(SOLVERS.items(), key=lambda item: -len(item[1][1])):
         if target.endswith(f":{type(solver).__name__}") and all(
             getattr(solver, option) == value for option, value in options.items()

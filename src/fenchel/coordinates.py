@@ -67,9 +67,9 @@ class Whitened:
     where Newton's has one for each weight; the constant feature of free offsets is one of them, without λ.
     """
 
-    def __init__(self, design: Design, mass, lam: float, curvature: float):
-        matrix = quadratic(design, curvature * mass, lam)
-        scale, self.outputs = diagonal_scale(matrix), design.outputs
+    def __init__(self, matrix: np.ndarray, outputs: int):
+        """matrix: RᵀR."""
+        scale, self.outputs = diagonal_scale(matrix), outputs
         ones = scaled(matrix, scale)
         ones.flat[:: len(ones) + 1] += ROUNDING
         root = np.triu(Cholesky(ones).factor)
@@ -100,11 +100,15 @@ def coordinates_of(problem) -> Centred | Whitened | None:
     if problem.structure.mask is not None:
         return None
     if problem.l1 == 0.0 and passes_to_whiten(problem) <= WORTH:
-        shares = problem.structure.shares(problem.examples)
-        shares = shares / shares.sum()
-        return Whitened(design, mass, problem.lam, float(shares @ (1.0 - shares)) / shares.size)
+        return Whitened(quadratic(design, loss_curvature(problem.shares) * mass, problem.lam), design.outputs)
     roots = problem.scales
     return Centred(design, mass, roots) if problem.free or spread(roots) > UNEVEN else None
+
+
+def loss_curvature(shares) -> float:
+    """q of labels that are true so often."""
+    shares = shares / shares.sum()
+    return float(shares @ (1.0 - shares)) / shares.size
 
 
 def passes_to_whiten(problem) -> float:

@@ -6,15 +6,14 @@ import numpy as np
 
 from fenchel.certificates import Evaluation
 from fenchel.coordinates import Centred, Whitened, coordinates_of, scales
-from fenchel.design import Design
 from fenchel.matrices import hessian, quadratic, require_matrix
 from fenchel.structures import passes
 
 REACH, SOFT = 0.2, 0.1  # of σ²: relative to the mean ‖x‖², and of κ to the curvature
 
 
-def constant(design: Design, mass, shares, lam: float) -> float:
-    """σ, the value of the constant feature of free offsets.
+def constant(square: float, shares, lam: float) -> float:
+    """σ, the value of the constant feature of free offsets, where Σ m_i ‖x_i‖² = square.
 
     Solvers of the dual give its weights β the penalty λ/2 ‖β − β₀‖², which on the offset b = σβ itself is
     κ/2 ‖b − b₀‖² with κ = λ/σ².
@@ -22,7 +21,7 @@ def constant(design: Design, mass, shares, lam: float) -> float:
     shares = shares / shares.sum()
     own = float(shares @ (1.0 - shares))  # the curvature of the loss in b, without features
     least = lam / (SOFT * max(own, 1e-6)) if own > 0.0 else 0.0
-    square = max(REACH * float(mass @ design.norms), least)
+    square = max(REACH * square, least)
     return float(np.clip(np.sqrt(square), 1e-100, 1e100)) if square > 0.0 else 1.0
 
 
@@ -43,12 +42,16 @@ class Curved:
 
     def hessian_product(self, evaluation: Evaluation, direction) -> np.ndarray:
         """∇²P(w) · direction: one pass."""
+        product = self.curved_along(evaluation, direction)
+        product[: self.penalised] += self.lam * direction[: self.penalised]
+        return product
+
+    def curved_along(self, evaluation: Evaluation, direction) -> np.ndarray:
+        """The same without the penalty's part."""
         at = (self.marginals_at if self.structure.listed else self.scores_at)(evaluation)
         scores = self.scores(direction)
         self.each_part(lambda start, stop: passes.all_covariances(self.blocks, start, stop, at, scores))
-        product = self.adjoint(scores)
-        product[: self.penalised] += self.lam * direction[: self.penalised]
-        return product
+        return self.adjoint(scores)
 
     def hessian(self, evaluation: Evaluation) -> np.ndarray:
         """∇²P(w), (dim, dim)."""

@@ -75,7 +75,7 @@ def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -
     mass /= share
     examples = Examples(rows, y, mass, starts, **more)
     if not mass.all():
-        examples = _take(examples, np.flatnonzero(mass))
+        examples = take_examples(examples, np.flatnonzero(mass))
     return examples, largest * share
 
 
@@ -92,7 +92,7 @@ def _checked_weights(weight, n):
     return weight
 
 
-def _take(examples: Examples, keep: np.ndarray) -> Examples:
+def take_examples(examples: Examples, keep: np.ndarray) -> Examples:
     """The examples of these numbers, in this order."""
     mass, starts = examples.mass[keep], examples.starts
     if starts is None:
@@ -122,7 +122,7 @@ def merge_contexts(examples: Examples, by_target: bool = False) -> Examples:
     if first.size == examples.n:
         return examples
     mass = np.bincount(group, weights=examples.mass)
-    kept = replace(_take(examples, first), mass=mass, merged=examples.n - first.size)
+    kept = replace(take_examples(examples, first), mass=mass, merged=examples.n - first.size)
     if by_target:
         return kept  # a mean of equal targets may differ from them in its last digit
     if isinstance(examples.y, Rows):

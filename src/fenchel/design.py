@@ -136,21 +136,25 @@ class Design:
 
     def spreads(self, mass: np.ndarray) -> np.ndarray:
         """(A,) the variance of each column divided by its share of entries: rare ones do not look small."""
-        rows = self.rows
+        variance = self.squares(mass)
+        if self.free:
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance -= self.centre(mass) ** 2
+        if isinstance(self.rows, _sparse.Table):
+            return np.maximum(variance, 0.0)
+        share = _sparse.column_counts(self.rows) / self.n
+        return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
 
-        def squares(start, stop):
+    def squares(self, mass: np.ndarray) -> np.ndarray:
+        """(A,) Σ_i m_i x_ij²."""
+
+        def part(start, stop):
             out = np.zeros(self.n_columns)
-            _add_squares(rows, start, stop, mass, out)
+            _add_squares(self.rows, start, stop, mass, out)
             return out
 
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = sum(self.for_each_part(self.n, rows.nnz, squares))
-            if self.free:
-                variance -= self.centre(mass) ** 2
-        if isinstance(rows, _sparse.Table):
-            return np.maximum(variance, 0.0)
-        share = _sparse.column_counts(rows) / self.n
-        return np.maximum(variance, 0.0) / np.maximum(share, 1.0 / self.n)
+            return sum(self.for_each_part(self.n, self.rows.nnz, part))
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """Xᵀ diag(weights) X, (A, A), weights ≥ 0: by sparse rows, or by dense blocks where that is less."""
@@ -241,6 +245,12 @@ class Design:
         if self._centre is None:
             self._centre = self.transposed(mass)
         return self._centre
+
+    def centred(self, centre: np.ndarray) -> "Design":
+        """The same map, whose columns are known to have these means."""
+        other = copy(self)
+        other._centre = centre
+        return other
 
     @cached_property
     def norms(self) -> np.ndarray:

@@ -59,7 +59,7 @@ class Certified:
             far, b = np.sqrt(2.0) * far, np.ravel(b)
         else:
             scores, b = np.stack([scores, np.zeros(self.n)], axis=1), np.array([float(np.ravel(b)[0]), 0.0])
-        return OffsetRange(scores, far, self.examples.mass, self.structure.shares(self.examples), b)
+        return OffsetRange(scores, far, self.examples.mass, self.shares, b)
 
     def _balance(self, v, scores=None, enough=0.0, last=False):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
@@ -69,12 +69,20 @@ class Certified:
         if not self.free:
             return v, scores
         scores = self.scores(v) if scores is None else scores
-        delta = self.structure.offset(self.blocks, scores, self.each_part, enough)
+        delta = self.best_offset(scores, enough)
         balanced = v.copy()
         balanced[self.penalised :] += delta / self.design.constant
         if not last and np.abs(delta).max() > FAR:  # there the scores have lost digits
             return self._balance(balanced, enough=enough, last=True)
-        return balanced, np.add(scores, delta, out=scores)
+        return balanced, self.moved_by(scores, delta)
+
+    def best_offset(self, scores, enough=0.0):
+        """The free offset that minimises the loss at scores + offset; enough: as in `Crossed.offset`."""
+        return self.structure.offset(self.blocks, scores, self.each_part, enough)
+
+    def moved_by(self, scores, delta):
+        """scores + delta, in their place."""
+        return np.add(scores, delta, out=scores)
 
     def _offset(self, v):
         """The offset that is added to scores of the design's rows."""

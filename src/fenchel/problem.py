@@ -112,8 +112,17 @@ class Problem(Certified, Curved):
         """The design with the σ that suits λ."""
         if not self.free:
             return design
-        shares = self.structure.shares(self.examples)
-        return design.with_constant(curvature.constant(design, self.examples.mass, shares, self.lam))
+        square = float(self.examples.mass @ design.norms)
+        return design.with_constant(curvature.constant(square, self.shares, self.lam))
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """How often each label is true, where a free offset can tell them apart."""
+        return self.structure.shares(self.examples)
+
+    def adapted(self, solver):
+        """The solver as it is to be used here; another one where the examples are elsewhere."""
+        return solver
 
     @property
     def tells_entropy(self) -> bool:
@@ -213,11 +222,9 @@ class Problem(Certified, Curved):
     def value_at_zero(self) -> float:
         """P(0) at the best offset: no model returned is worse. A pass only for costs with banned pairs."""
         if self.free:
-            shares = self.structure.shares(self.examples)
-            shares /= shares.sum()
+            shares = self.shares / self.shares.sum()
             return float(-shares @ np.log(shares))
-        sizes = self.structure.sizes_of_choice(self.examples)
-        size = sizes[self.loss.hinge] if sizes else None
+        size = (self.structure.sizes_of_choice(self.examples) or (None, None))[self.loss.hinge]
         if size is None:
             return self.value_at(np.zeros(self.penalised))[0]
         return float(size if np.ndim(size) == 0 else self.examples.mass @ size)
@@ -226,7 +233,7 @@ class Problem(Certified, Curved):
     def origin(self) -> np.ndarray:
         """(dim,) no weights, and the best offset then."""
         w = np.zeros(self.penalised)
-        return self.design.join(w, self.structure.prior(self.examples)) if self.free else w
+        return self.design.join(w, self.structure.prior(self.shares)) if self.free else w
 
     def weights_at(self, start) -> np.ndarray:
         """(dim,) all weights of a warm start; the origin without."""
@@ -270,9 +277,9 @@ class Problem(Certified, Curved):
         return Evaluation(w, value, self.regularizer.subgradient(own, smooth), moved, scores, smooth=smooth)
 
     def pull_at(self, w, scores=None) -> tuple:
-        """Σ m_i A_iᵀ(y_i − μ_i), Σ m_i loss_i, Σ m_i ‖y_i − μ_i‖₁, μ the oracle's answer at w; and the scores.
+        """Σ m_i A_iᵀ(y_i − μ_i), Σ m_i loss_i, Σ m_i ‖y_i − μ_i‖₁ at w, and the scores.
 
-        Those are kept of two classes with the log loss alone: they are as few as the examples.
+        Those only of two classes with the log loss: they are as few as the examples.
         """
         if self.structure.name == "binary" and not self.loss.hinge:
             known, scores = scores is not None, np.empty(self.n) if scores is None else scores

@@ -12,6 +12,7 @@ import dataclasses
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from math import ceil, inf
 from types import MappingProxyType
 
@@ -23,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel.choosing import solver_name
 from fenchel.estimators.checkpoint import Checkpoint
+from fenchel.estimators.elsewhere import active_client, at_workers
 from fenchel.estimators.matching import Match
 from fenchel.estimators.restored import read_certificate, read_count, read_options, read_settings
 from fenchel.estimators.settings import check_settings
@@ -59,11 +61,16 @@ class Trained(BaseEstimator):
             share with it (`shared_with`) are where training starts
         check_every, validate : as in `fenchel.solve`, for one who watches the run
         """
-        problem = self.problem(data)
-        result = self._solve(problem, self._start(problem, data, origin), check_every, validate)
-        self.set_weights(data, result.w, result.b)
-        self._certify_rounded(problem, data)
+        with self._placed(data) as problem:
+            result = self._solve(problem, self._start(problem, data, origin), check_every, validate)
+            self.set_weights(data, result.w, result.b)
+            self._certify_rounded(problem, data)
         return self
+
+    def _placed(self, data):
+        """A context that gives the problem: here or, of shards, at the workers of an active Dask client."""
+        client = active_client() if getattr(data, "disk", None) is not None else None
+        return nullcontext(self.problem(data)) if client is None else at_workers(self, data, client)
 
     def shared_with(self, origin, data) -> dict[str, Match]:
         """Which labels, features, ... of the data a fitted model of this class knows, by name."""

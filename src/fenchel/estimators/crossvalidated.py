@@ -168,7 +168,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _weighted(self, data) -> LabelledRows:
         """The rows with the class weights of all data in their own."""
-        return replace(data, weight=self._weights(data))
+        return replace(data, weight=self.weights_of(data))
 
     # ---- the paths
 

@@ -98,7 +98,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
     def problem(self, data: LabelledRows):
         """What this model minimises on the rows: one weight vector for two classes, one for each of more."""
         check_settings(self)
-        codes, classes, weight = data.codes, data.classes, self._weights(data)
+        codes, classes, weight = data.codes, data.classes, self.weights_of(data)
         settings = {
             "loss": self.loss,
             "fit_intercept": self.fit_intercept,
@@ -137,7 +137,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
             )
         return classes, codes
 
-    def _weights(self, data):
+    def weights_of(self, data):
         """Sample weights times class weights; None where all are one."""
         if self.class_weight is None:
             return data.weight

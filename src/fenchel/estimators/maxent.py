@@ -172,7 +172,7 @@ class MaxEnt(ClassifierMixin, Trained):
         """What this model minimises on the events."""
         check_settings(self)
         self._check(data)
-        settings = {"loss": self.loss, "sample_weight": self._weights(data), "threads": self.n_jobs}
+        settings = {"loss": self.loss, "sample_weight": self.weights_of(data), "threads": self.n_jobs}
         settings |= {"C": self.C} if self.sigma2 is None else {"sigma2": self.sigma2}
         settings |= {"l1_ratio": self.l1_ratio} if self.l1_ratio else {}
         if not data.joint:
@@ -183,7 +183,7 @@ class MaxEnt(ClassifierMixin, Trained):
             raise ValueError("observed has no meaning for candidates, whose features are given; leave it out")
         return problems.joint(as_csr(data.rows), data.candidate_targets, data.starts, **settings)
 
-    def _weights(self, data):
+    def weights_of(self, data):
         """Weights of events times those of their labels; None where all are one."""
         if self.class_weight is None:
             return data.weight

@@ -26,6 +26,10 @@ class DualState(State):
     centre: np.ndarray | float = 0.0
     hands_out_copies: ClassVar[bool] = False  # whether `mu` is one
     off_balance: float = np.inf  # ‖β − β₀‖ when the centre was last moved
+    gap: float = np.nan  # met in the last pass
+    # Whether v is w(μ) of these examples. At a place among others (`fenchel.distributed`) it holds what those
+    # add, too: then v and the centre are moved by who adds them up.
+    alone: bool = True
 
     def free_weights(self, problem) -> np.ndarray:
         """β, as a view."""
@@ -110,7 +114,7 @@ class DualSolver:
         gap: met in the pass, if blocks may not have answered to the last move yet; then the centre waits
         where they are no nearer to balance, as long as the gap is more than the penalty.
         """
-        if not problem.free:
+        if not (problem.free and state.alone):
             return
         beta = state.free_weights(problem)
         moved = beta - state.centre
@@ -124,6 +128,9 @@ class DualSolver:
 
         The dual only grows, ever less: it is computed at epochs 1, 2, 4, 8, … and taken as it was in between.
         """
+        state.gap = float(gap)
+        if not state.alone:
+            return
         if state.epochs & (state.epochs - 1) == 0:
             own = problem.regularizer.read(state.v[: problem.penalised])
             penalty = problem.regularizer.conjugate(own)
@@ -137,7 +144,7 @@ class DualSolver:
     def refresh(self, problem, state) -> None:
         """Every so many epochs, w(μ) anew: what is kept up by increments drifts by rounding."""
         state.epochs += 1
-        if state.epochs % RENEWAL == 0:
+        if state.alone and state.epochs % RENEWAL == 0:
             state.v = problem.proximal_weights(state.mu, state.centre)
 
     def point(self, problem, state):

@@ -96,8 +96,8 @@ class Structure:
         """How often each label is true, where a free offset can tell them apart."""
         raise NotImplementedError
 
-    def prior(self, examples):
-        """The best free offset where all weights are zero."""
+    def prior(self, shares):
+        """The best free offset where all weights are zero; shares: of each label."""
         raise NotImplementedError
 
 

@@ -52,9 +52,9 @@ class Binary(base.Structure):
         """The mass of +1 and of −1."""
         return np.array([examples.mass @ examples.y, examples.mass @ (1.0 - examples.y)])
 
-    def prior(self, examples):
+    def prior(self, shares):
         """The log-odds of +1."""
-        ones, others = self.shares(examples)
+        ones, others = shares
         return log(ones) - log(others)
 
     def logarithms(self, mu):

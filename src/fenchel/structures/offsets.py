@@ -4,7 +4,7 @@ Solvers take the offset for a coordinate among others; it is optimised to roundi
 made, because a bound on the optimum rests on it. A Newton step costs an exponential for each score.
 
 each_part(task): the list of task(start, stop) over parts of the examples, by threads.
-The searches ask for sums over the examples only, `PairSums` or `LabelSums`, and so do not mind where these are.
+The searches ask for sums over the examples only, `PairSums` or `LabelSums`: these may be elsewhere.
 """
 
 from math import log, log1p

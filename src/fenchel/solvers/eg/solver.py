@@ -214,6 +214,8 @@ class EG(DualSolver):
 
     def _annealed(self, problem, state):
         """The problem with the λ of this pass; w(μ) is carried over to it."""
+        if not state.alone:
+            return problem
         extra = (self.anneal - 1.0) * DECAY ** max(state.epochs - HOT, 0)
         lam = problem.lam * (1.0 + extra) if extra > 1e-3 else problem.lam
         if lam != state.lam:

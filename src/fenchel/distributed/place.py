@@ -1,0 +1,191 @@
+"""Place: a part of the examples, and what is asked of it: sums over them, all arrays and numbers."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel._sparse import Table, column_counts
+from fenchel.certificates import Evaluation
+from fenchel.design import Design
+from fenchel.matrices import quadratic
+from fenchel.problem import Problem
+from fenchel.structures.offsets import LabelSums, PairSums
+
+KEPT = 4  # evaluations and scores that a place remembers: those at the last weights it was asked about
+
+
+class Facts(NamedTuple):
+    """What is known of the examples of a place; those of all places are the sum, or the largest."""
+
+    n: int
+    rows: int
+    entries: int
+    squares: float  # Σ ‖x‖²
+    mass_squares: float  # Σ m ‖x‖²
+    parts: float  # of an output, weighted by mass
+    shares: np.ndarray  # the mass of each label, where an offset may be free
+    peaks: np.ndarray  # from here on the largest: |x| of each column
+    norm: float  # ‖x‖
+    edge_norm: float
+    cost: float
+    dense: bool
+
+    def joined(self, other: "Facts") -> "Facts":
+        """Of both."""
+        sums = (a + b for a, b in zip(self[:7], other[:7], strict=True))
+        return Facts(*sums, *(np.maximum(a, b) for a, b in zip(self[7:], other[7:], strict=True)))
+
+
+class Place:
+    """A part of the examples.
+
+    problem: of these alone; masses and λ are those of the whole, so that sums over places are the whole's.
+    Scores and evaluations stay here, under the numbers that the one who asks gives them.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem, self._kept, self.tilted = _unshifted(problem, 1.0), {}, None
+
+    def facts(self) -> Facts:
+        """What has to be known before σ, the constant of free offsets, can be chosen for all."""
+        problem, extent = self.problem, self.problem.extent
+        examples, design = problem.examples, problem.design
+        rows = examples.starts is None
+        return Facts(
+            examples.n,
+            design.rows.shape[0],
+            design.rows.nnz,
+            float(design.norms.sum()),
+            float(examples.mass @ design.norms) if rows else 0.0,
+            extent.parts * float(examples.mass.sum()),
+            problem.shares if rows else np.ones(1),
+            extent.peaks,
+            extent.norm,
+            extent.edge_norm,
+            extent.cost,
+            isinstance(design.rows, Table),
+        )
+
+    def settle(self, constant: float, shares) -> None:
+        """Take this σ and the labels' shares of all examples, which are the same at all places."""
+        self.problem = _unshifted(self.problem, constant)
+        self.problem.__dict__["shares"] = shares
+
+    # ---- the primal
+
+    def pull(self, number: int, w, known: int | None) -> tuple:
+        """`Problem.pull_at` w, kept under this number; known: the number of the scores there, if kept."""
+        scores = None if known is None else self._scores(known)
+        pulled, value, moved, scores = self.problem.pull_at(w, scores)
+        self._keep(number, Evaluation(w, value, None, moved, scores))
+        return pulled, value, moved
+
+    def _keep(self, number, evaluation):
+        self._kept[number] = evaluation
+        for old in sorted(self._kept)[:-KEPT]:
+            del self._kept[old]
+
+    def knows(self, number: int) -> bool:
+        """Whether something is kept under this number: not after the place has moved to another machine."""
+        return number in self._kept
+
+    def curved_along(self, number: int, direction) -> np.ndarray:
+        """`Problem.curved_along` at the weights of that number."""
+        return self.problem.curved_along(self._kept[number], direction)
+
+    def scores(self, number: int, w) -> None:
+        """Keep the scores at w under this number."""
+        self._keep(number, Evaluation(w, np.nan, None, np.nan, self.problem.scores(w)))
+
+    def move(self, number: int, known: int, delta) -> None:
+        """Keep scores + delta under a number of their own."""
+        self._keep(number, Evaluation(self._kept[known].w, np.nan, None, np.nan, self._scores(known) + delta))
+
+    def _scores(self, number) -> np.ndarray:
+        return self.problem.scores_at(self._kept[number])
+
+    def empirical(self) -> np.ndarray:
+        return self.problem.empirical
+
+    def columns(self) -> tuple:
+        """Of each column Σ m x, Σ m x² and the number of entries."""
+        design, mass = self.problem.design, self.problem.examples.mass
+        squared = design.squares(mass)
+        counts = (
+            np.full(design.n_columns, design.n)
+            if isinstance(design.rows, Table)
+            else column_counts(design.rows)
+        )
+        return design.centre(mass), squared, counts.astype(np.float64)
+
+    def quadratic(self, curvature: float) -> np.ndarray:
+        """`matrices.quadratic` of these examples, without λ."""
+        return quadratic(self.problem.design, curvature * self.problem.examples.mass, 0.0)
+
+    # ---- free offsets
+
+    def pair_ends(self, number: int) -> tuple:
+        return self._pairs(number).ends()
+
+    def pair_excess(self, number: int, b: float) -> tuple:
+        return self._pairs(number).excess(b)
+
+    def _pairs(self, number) -> PairSums:
+        return PairSums(self.problem.blocks, self._scores(number), self.problem.each_part)
+
+    def label_size(self, number: int, centre, temperature: float) -> float:
+        return self._labels(number, centre, temperature).largest
+
+    def label_centre(self, number: int) -> np.ndarray:
+        return self.problem.examples.mass @ self._scores(number)
+
+    def label_moments(self, number: int, centre, temperature: float, b, curved: bool) -> tuple:
+        """`Moments` as a tuple; without its Hessian where that was not asked for."""
+        moments = self._labels(number, centre, temperature).moments(b, curved)
+        return tuple(moments)[: 4 if curved else 3]
+
+    def _labels(self, number, centre, temperature) -> LabelSums:
+        sums = LabelSums(self.problem.blocks, self._scores(number), self.problem.each_part)
+        return sums if centre is None else sums.cooled(centre, temperature)
+
+    # ---- the dual; which: "mu", or what `tilt` has made of it
+
+    def marginals(self, which: str) -> np.ndarray:
+        """Those of the dual point of this name."""
+        raise NotImplementedError("this place has no dual variables")
+
+    def entropies(self, which: str) -> np.ndarray:
+        """H of them, where they do not tell; empty where they do."""
+        return np.empty(0)
+
+    def logarithms(self, number: int, which: str) -> None:
+        """Keep scores whose marginals are those."""
+        scores = self.problem.structure.logarithms(self.marginals(which))
+        self._keep(number, Evaluation(np.empty(0), np.nan, None, np.nan, scores))
+
+    def tilt(self, number: int) -> None:
+        """Make "tilted" the marginals at the scores of that number."""
+        self.tilted = self.problem.marginals(self._scores(number))
+
+    def residuals(self, which: str) -> np.ndarray:
+        return self.problem.residuals(self.marginals(which))
+
+    def concave(self, which: str) -> float:
+        return self.problem.concave(self.marginals(which))
+
+    def value_and_gap(self, number: int | None, v, which: str | None) -> tuple:
+        """`Problem.value_and_gap` at kept scores, or at the weights v."""
+        scores = None if number is None else self._scores(number)
+        if which is None:
+            return self.problem.value_and_gap(v, scores, None)
+        return self.problem.value_and_gap(v, scores, self.marginals(which), entropies=self.entropies(which))
+
+
+def _unshifted(problem: Problem, constant: float) -> Problem:
+    """The problem with features as they are and this constant: places cannot know of each other's columns."""
+    other = replace(problem)
+    rows, structure = problem.examples.rows, problem.structure
+    design = Design(rows, structure.outputs, problem.threads, structure.extra, problem.free, shifts=False)
+    other.__dict__["design"] = design.with_constant(constant) if problem.free else design
+    return other

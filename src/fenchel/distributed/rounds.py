@@ -1,0 +1,167 @@
+"""Rounds: any solver of the dual at all places at once (CoCoA+); `visiting.py` has the mathematics."""
+
+from dataclasses import dataclass
+from math import inf, nan
+from typing import ClassVar
+
+import numpy as np
+
+from fenchel._sparse import sum_of_squares
+from fenchel.certificates import joined
+from fenchel.distributed.places import Moved
+from fenchel.distributed.vectors import Packed, dense, packed
+from fenchel.distributed.visiting import name_and_options
+from fenchel.solvers.base import Solver, State
+from fenchel.solvers.dual import DualSolver
+from fenchel.solvers.sdca import SDCA
+
+NARROWER, WIDER = 0.7, 2.0  # what σ′ is multiplied by after a round that raised the dual, and after others
+ROUNDING = 1e-14  # of D: what it may seem to fall by
+RENEWAL = 50  # rounds after which v is computed anew
+UNDONE = 20  # rounds in turn that are undone, before nothing is expected any more
+
+
+@dataclass
+class RoundsState(State):
+    """v: the common weights, u/λ and β. The dual variables stay where the examples are.
+
+    accepted, change: of the last round, as the places are to be told with the next question.
+    """
+
+    v: np.ndarray | None = None
+    centre: np.ndarray | float = 0.0
+    off_balance: float = inf
+    dual: float = -inf  # D of what was accepted last, the offset's penalty taken off
+    widened: float = 1.0  # σ′
+    least: float = 1.0  # a σ′ below which the dual fell
+    accepted: bool = True
+    change: object = None
+    rounds: int = 0
+    undone: int = 0  # the last so many
+    copied: int = 0  # of which round the places have kept copies, 0: none
+    alone: ClassVar[bool] = True
+
+    def free_weights(self, problem) -> np.ndarray:
+        """β, as a view."""
+        return self.v[problem.penalised :]
+
+
+@dataclass(frozen=True)
+class Rounds(DualSolver):
+    """A round: each place makes `steps` of the solver on its own examples, and all changes are added up.
+
+    A round that lowers the exact dual is undone. σ′ = K is always safe; it is lowered while the dual still
+    rises, since places that share few features hardly disturb each other.
+    """
+
+    solver: Solver
+    steps: int = 1
+    free_check: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> frozenset:
+        return self.solver.needs
+
+    def init(self, problem, start):
+        """The solver's own first point, or the marginals at the weights of a warm start."""
+        centre, most = problem.weights_at(start)[problem.penalised :], float(problem.places.count)
+        given = None if start is None else (start.w, start.b)
+        state = RoundsState(centre=centre, widened=most, change=nothing(problem))
+        try:
+            share = problem.places.sum("begin", *name_and_options(self.solver), given)
+            self._set_common(problem, state, share)
+        except Moved:  # places that are made anew begin of their own
+            self.renew(problem, state)
+            state.dual = -inf
+        return state
+
+    def _set_common(self, problem, state, share) -> None:
+        """Let v be the sum of the places' shares, and tell them."""
+        state.v = np.array(dense(share))
+        state.free_weights(problem)[:] += state.centre
+        problem.places.each("take", state.v)
+
+    def renew(self, problem, state, lost=()) -> None:
+        """v and D anew from the dual variables as they are: for the digits, and after a loss.
+
+        lost: numbers of places whose dual variables were, and which begin at the marginals of the weights
+        that there are, if there are any.
+        """
+        lost, places = set(lost), problem.places
+        while True:
+            try:
+                start = None if state.v is None else problem.design.split(problem.read(state.v))
+                places.tell("restart", [(start if k in lost else None,) for k in range(places.count)])
+                lost = set()
+                places.each("judge", True, None)
+                share, concave = places.sum("share"), places.sum("concave_now")
+                self._set_common(problem, state, share)
+                break
+            except Moved as moved:
+                lost |= set(moved.args[0])
+        state.accepted, state.change = True, nothing(problem)
+        state.dual = concave - self._penalty(problem, state.v, state.centre)
+
+    def step(self, problem, state):
+        state.rounds += 1
+        try:
+            if state.rounds % RENEWAL == 0:
+                self._told(problem, state)
+                self.renew(problem, state)
+            answer = problem.places.sum("round", state.accepted, state.change, state.widened, self.steps)
+        except Moved as moved:  # what the other places did is kept
+            self.renew(problem, state, moved.args[0])
+            return
+        self._judge(problem, state, *answer)
+
+    def _judge(self, problem, state, change, concave, gap, visits):
+        """Take the sum of the changes if it raises the dual."""
+        state.passes += visits / problem.n
+        state.oracle_calls += int(visits)
+        change, most = dense(change), float(problem.places.count)
+        v = state.v + change
+        dual = concave - self._penalty(problem, v, state.centre)
+        state.accepted = bool(dual >= state.dual - ROUNDING * abs(state.dual))
+        if not state.accepted:
+            state.change, state.undone = nothing(problem), state.undone + 1
+            state.least = min(WIDER * state.widened, most)
+            state.widened, state.stalled = state.least, state.undone >= UNDONE
+            return
+        state.updates += int(visits)
+        state.undone, state.widened = 0, max(NARROWER * state.widened, state.least)
+        state.v, before = v, v[problem.penalised :].copy()
+        self.recentre(problem, state, gap)
+        change = change.copy()
+        change[problem.penalised :] += state.free_weights(problem) - before
+        state.change = packed(change)
+        state.dual = concave - self._penalty(problem, state.v, state.centre)
+        state.relative_gap_estimate = gap / state.dual if state.dual > 1e-300 else nan
+
+    def _penalty(self, problem, v, centre) -> float:
+        """g*(u), and what the proximal penalty of free offsets takes off the dual."""
+        own = problem.regularizer.conjugate(problem.regularizer.read(v[: problem.penalised]))
+        free = sum_of_squares(v[problem.penalised :]) - float(np.sum(np.square(centre)))
+        return own + 0.5 * problem.lam * free
+
+    def _told(self, problem, state) -> None:
+        """Let the places know what became of the last round."""
+        problem.places.each("judge", state.accepted, state.change)
+        state.accepted, state.change = True, nothing(problem)
+
+    def point(self, problem, state):
+        while True:
+            try:
+                self._told(problem, state)
+                return self._point(problem, state)
+            except Moved as moved:
+                self.renew(problem, state, moved.args[0])
+
+    def _point(self, problem, state):
+        last = problem.dual_point("mu", offset=state.free_weights(problem))
+        averaged = isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0
+        return joined(last, problem.dual_point("mean")) if averaged else last
+
+
+def nothing(problem) -> Packed:
+    """No change of the weights."""
+    return packed(np.zeros(problem.dim))

@@ -1,0 +1,169 @@
+"""Examples at places: sums and rounds over parts find the optimum of one machine, and prove it as well."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fenchel import problems, solve
+from fenchel.data import take_examples
+from fenchel.distributed.places import Here, parts
+from fenchel.distributed.rounds import Rounds
+from fenchel.distributed.spread import Spread, spread_here
+from fenchel.distributed.vectors import Packed, dense, packed, plus, size_of, total
+from fenchel.solvers import make
+
+
+def made_up(classes=2, n=160, seed=0, **settings):
+    """A problem on sparse rows, with noise."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, 30, 0.2, "csr", random_state=seed)
+    X.data = rng.normal(size=X.nnz)
+    y = (X @ rng.normal(size=(30, classes)) + rng.normal(size=(n, classes))).argmax(axis=1)
+    if classes == 2:
+        return problems.binary(X, y, **{"C": 2.0} | settings)
+    return problems.flat(X, y, labels=classes, merge=False, **{"C": 2.0} | settings)
+
+
+def same_optimum(problem, count, solver, tol=1e-6, **settings):
+    """The result on places, once its certificate is that of one machine."""
+    alone = solve(problem, settings.pop("against", "lbfgs"), tol=1e-9, max_passes=5000)
+    spread = spread_here(problem, count)
+    found = solve(spread, solver, tol=tol, max_passes=5000, **settings)
+    assert found.certificate.converged
+    assert found.certificate.dual <= alone.certificate.primal * (1 + 1e-12)
+    assert found.certificate.primal == pytest.approx(alone.certificate.primal, rel=2 * tol)
+    assert problem.value_at(found.w, found.b if problem.free else None)[0] == pytest.approx(
+        found.certificate.primal, rel=1e-9
+    )
+    assert all(row.dual <= row.primal * (1 + 1e-12) for row in found.trace)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+@pytest.mark.parametrize("solver", ["lbfgs", "tron"])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_sums_over_places(classes, free, solver, count):
+    problem = made_up(classes, fit_intercept=free)
+    found = same_optimum(problem, count, solver)
+    alone = solve(problem, solver, tol=1e-6)
+    assert found.certificate.passes == alone.certificate.passes
+    np.testing.assert_allclose(found.w, alone.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_rounds_of_dual_coordinates(classes, free, count):
+    same_optimum(made_up(classes, fit_intercept=free), count, "cd-dual", tol=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "eg"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_rounds_of_other_dual_solvers(classes, solver):
+    same_optimum(made_up(classes, fit_intercept=classes == 4), 3, solver, tol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "eg-gap", "sdca", "lbfgs"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_elastic_net(classes, solver):
+    problem = made_up(classes, l1_ratio=0.3, fit_intercept=True)
+    found = same_optimum(problem, 3, solver, tol=1e-4)
+    assert (found.w == 0.0).any()
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "sdca"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_hinge(classes, solver):
+    problem = made_up(classes, loss="hinge", C=0.5)
+    same_optimum(problem, 3, solver, tol=1e-3, against="cd-dual")
+
+
+def test_sums_are_those_of_the_whole():
+    problem = made_up(4, fit_intercept=True)
+    spread = spread_here(problem, 3)
+    w = np.random.default_rng(1).normal(size=spread.dim)
+    w[spread.penalised :] *= problem.design.constant / spread.design.constant
+    own = w.copy()
+    own[spread.penalised :] *= spread.design.constant / problem.design.constant
+    ours, theirs = spread.evaluate(w), problem.evaluate(own)
+    assert ours.value == pytest.approx(theirs.value, rel=1e-13)
+    np.testing.assert_allclose(ours.smooth[: spread.penalised], theirs.smooth[: spread.penalised], atol=1e-14)
+    d = np.zeros(spread.dim)
+    d[: spread.penalised] = np.random.default_rng(2).normal(size=spread.penalised)
+    ours, theirs = spread.hessian_product(ours, d), problem.hessian_product(theirs, d)
+    np.testing.assert_allclose(ours[: spread.penalised], theirs[: spread.penalised], atol=1e-13)
+    assert spread.value_at_zero == pytest.approx(problem.value_at_zero)
+    assert spread.n == problem.n
+    assert "at 3 places" in str(spread)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+@pytest.mark.parametrize("solver", ["cd-dual", "eg", "sdca"])
+def test_a_round_raises_the_dual_by_what_the_places_gained(solver, l1_ratio):
+    """σ′ = K: D after a round is no less than before, and v is w of all dual variables."""
+    problem = made_up(2, l1_ratio=l1_ratio) if l1_ratio else made_up(2)
+    spread, rounds = spread_here(problem, 4), Rounds(make(solver))
+    state = rounds.init(spread, None)
+    rounds.step(spread, state)
+    for _ in range(6):
+        before, state.widened = state.dual, 4.0
+        rounds.step(spread, state)
+        assert state.accepted and state.dual >= before
+        shares = dense(spread.places.sum("share"))
+        np.testing.assert_allclose(shares, state.v, atol=1e-12)
+        mu = np.concatenate([place.state.mu for place in spread.places.places])
+        order = np.random.default_rng(0).permutation(problem.n)
+        order = np.concatenate([np.sort(some) for some in np.array_split(order, 4)])
+        whole = np.empty_like(mu)
+        whole[order] = mu
+        assert problem.dual(whole) == pytest.approx(state.dual, rel=1e-10)
+
+
+def test_a_round_that_lowers_the_dual_is_undone():
+    problem = problems.binary(np.ones((8, 1)), [0, 1, 1, 1, 1, 1, 1, 1], C=100.0)  # all share one feature
+    spread, rounds = spread_here(problem, 8), Rounds(make("cd-dual"))
+    state = rounds.init(spread, None)
+    undone = 0
+    for _ in range(30):
+        state.widened = 1.0 if state.rounds < 3 else state.widened
+        before, v = state.dual, state.v
+        rounds.step(spread, state)
+        undone += not state.accepted
+        if not state.accepted:
+            assert state.dual == before and state.v is v
+        point = rounds.point(spread, state)
+        assert point.dual <= point.primal
+        np.testing.assert_allclose(dense(spread.places.sum("share")), state.v, atol=1e-12)
+    assert undone
+    same_optimum(problem, 8, "cd-dual", tol=1e-6)
+
+
+def test_places_that_lack_a_class():
+    problem = made_up(2, fit_intercept=True)
+    order = np.argsort(problem.examples.y, kind="stable")
+    sorted_ones = replace(problem, examples=take_examples(problem.examples, order))
+    best = solve(problem, "lbfgs", tol=1e-8).certificate.primal
+    spread = Spread.over(Here(parts(sorted_ones, 4, seed=None)), sorted_ones)
+    for solver in ("lbfgs", "cd-dual"):
+        found = solve(spread, solver, tol=1e-5, max_passes=5000)
+        assert found.certificate.primal == pytest.approx(best, rel=2e-5)
+
+
+def test_changes_are_sent_as_what_is_smaller():
+    v = np.zeros(1000)
+    v[[3, 500]] = 1.0, -2.0
+    small = packed(v)
+    assert isinstance(small, Packed) and size_of(small) < 100
+    np.testing.assert_array_equal(dense(small), v)
+    assert packed(np.ones(5)) is not None and not isinstance(packed(np.ones(5)), Packed)
+    np.testing.assert_array_equal(dense(plus(small, small)), 2 * v)
+    np.testing.assert_array_equal(dense(total([small, np.ones(1000), small])), 2 * v + 1)
+    assert total([(1, np.ones(2))] * 5)[0] == 5
+
+
+def test_what_cannot_be_done_is_a_sentence():
+    with pytest.raises(ValueError, match="'cd-primal' does not work on examples that are elsewhere"):
+        solve(spread_here(made_up(), 2), "cd-primal")
