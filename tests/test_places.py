@@ -167,3 +167,13 @@ def test_changes_are_sent_as_what_is_smaller():
 def test_what_cannot_be_done_is_a_sentence():
     with pytest.raises(ValueError, match="'cd-primal' does not work on examples that are elsewhere"):
         solve(spread_here(made_up(), 2), "cd-primal")
+
+
+def test_sequences():
+    """General kernels at places: sums, and rounds of exponentiated gradient."""
+    rng = np.random.default_rng(0)
+    X, starts = sp.random(60, 20, 0.2, "csr", random_state=0), np.arange(0, 61, 4)
+    y = (X @ rng.normal(size=(20, 3))).argmax(axis=1)
+    problem = problems.chain(X, y, starts, labels=3, C=1.0)
+    same_optimum(problem, 3, "lbfgs", tol=1e-5)
+    same_optimum(problem, 3, "eg-gap", tol=1e-3)

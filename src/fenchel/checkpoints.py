@@ -21,7 +21,9 @@ REMEMBERED += ("gradient_norm_at_zero", "ended")
 
 
 class Keeper(Protocol):
-    """Who keeps a run: `fenchel.Checkpoint` in a file."""
+    """Who keeps a run: `fenchel.Checkpoint` in a file. beside: a folder for what other machines keep."""
+
+    beside: str
 
     def is_due(self) -> bool: ...
     def save(self, fingerprint: dict, arrays: dict[str, np.ndarray], encoded) -> None: ...
@@ -30,6 +32,8 @@ class Keeper(Protocol):
 
 def keep(run, state) -> None:
     """Hand out all that it takes to go on from here."""
+    if hasattr(run.solver, "keep_copies"):
+        run.solver.keep_copies(run.problem, state, run.keeper.beside)
     kept = {name: getattr(run, name) for name in REMEMBERED}
     whole = {"run": kept, "seconds": run.meter.seconds, "legs_left": len(run.others), "state": state}
     run.keeper.save(fingerprint(run), *freeze(whole, run.problem))
@@ -48,6 +52,8 @@ def resumed(run, state):
     run.meter.seconds = kept["seconds"]
     for name, value in kept["run"].items():
         setattr(run, name, value)
+    if hasattr(run.solver, "go_on"):
+        run.solver.go_on(run.problem, kept["state"], run.keeper.beside)
     return kept["state"]
 
 
@@ -57,13 +63,15 @@ def fingerprint(run) -> dict[str, str]:
         "fenchel": __version__,
         "solver": ", then ".join(repr(leg.solver) for leg in run.legs),
         "problem": str(run.problem),
-        "data": _digest(run.problem.examples),
+        "data": _digest(getattr(run.problem, "facts", run.problem.examples)),
     }
 
 
 def _digest(examples) -> str:
-    """Of all numbers of the examples."""
-    arrays, encoded = freeze(replace(examples, disk=None), None)  # where they lie is no matter
+    """Of all numbers of the examples, or of what is known of those that are elsewhere."""
+    if hasattr(examples, "disk"):
+        examples = replace(examples, disk=None)  # where they lie is no matter
+    arrays, encoded = freeze(examples, None)
     digest = hashlib.blake2b(json.dumps(encoded).encode(), digest_size=16)
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array))

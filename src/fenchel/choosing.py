@@ -56,7 +56,7 @@ def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = Fa
     seed: added to that of each. warm: whether dual variables are known, to go on from.
     """
     if isinstance(solver, str) and solver == "auto":
-        *first, last = plan(problem)
+        *first, last = problem.plan() if hasattr(problem, "plan") else plan(problem)
         if (
             warm and first and first[0][0] == "interior-point"
         ):  # it begins in the middle, wherever others were

@@ -195,8 +195,9 @@ class _Run:
         self.steps += 1
         self.longest["step"] = max(self.longest["step"], self.meter.seconds - before)
         estimate = state.relative_gap_estimate * self.calibration
-        if not (self._checks_are_cheap or isnan(estimate)):
-            self.trace.steps.append(Step(state.passes, self.meter.seconds, float(estimate)))
+        sent = self.problem.traffic
+        if not (self._checks_are_cheap or isnan(estimate)) or sent > 0.0:
+            self.trace.steps.append(Step(state.passes, self.meter.seconds, float(estimate), sent))
         for callback in filter(lambda each: hasattr(each, "stepped"), self.callbacks):
             callback.stepped(state.passes, estimate)
 
@@ -299,6 +300,7 @@ class _Run:
                 gap=self.gap,
                 gradient_norm=self._gradient_norm(point),
                 validation=score,
+                bytes=self.problem.traffic,
             )
         )
 

@@ -58,6 +58,7 @@ class Problem(Certified, Curved):
     free: bool = False
     threads: int | None = None
     total: float = 1.0
+    traffic = float("nan")  # bytes sent to and from other machines so far: none
 
     @property
     def n(self) -> int:
@@ -332,9 +333,8 @@ class Problem(Certified, Curved):
 
     def read(self, v) -> np.ndarray:
         """(dim,) the weights that a dual solver's v stands for."""
-        if self.l1 == 0.0:
-            return v
-        return np.concatenate([self.regularizer.read(v[: self.penalised]), v[self.penalised :]])
+        own, free = v[: self.penalised], v[self.penalised :]
+        return v if self.l1 == 0.0 else np.concatenate([self.regularizer.read(own), free])
 
     def weights_of(self, mu) -> np.ndarray:
         """w(μ), the penalised weights: one pass."""

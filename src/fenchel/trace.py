@@ -48,6 +48,7 @@ class Row:
     gap: float
     gradient_norm: float = nan
     validation: float = nan
+    bytes: float = nan  # sent to and from other machines so far
 
 
 class Step(NamedTuple):
@@ -56,6 +57,7 @@ class Step(NamedTuple):
     passes: float
     seconds: float
     relative_gap: float
+    bytes: float = nan  # as in a row
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -44,7 +44,7 @@ class _Bar:
     """A callback of `solve`: after each check what is proven, after each step what the solver thinks."""
 
     def __init__(self, progress, tol, all_kernels=inf):
-        self.progress, self.tol, self.name, self.known = progress, tol, "training", ""
+        self.progress, self.tol, self.name, self.known, self.sent = progress, tol, "training", "", ""
         self.all_kernels = all_kernels  # seconds
         self.task = progress.add_task("starting", total=1.0, number="", end=inf)
 
@@ -54,6 +54,7 @@ class _Bar:
 
     def __call__(self, trace):
         self.name, self.known = trace.solver, f"{trace.measure} {trace.distances()[-1]:.2g}"
+        self.sent = _sent(trace)
         self._show(
             self.known,
             trace[-1].passes,
@@ -66,7 +67,7 @@ class _Bar:
 
     def _show(self, distance, passes, **more):
         words = f"{distance} → {self.tol:g}, " if distance else ""
-        number = f"{words}{passes:.4g} passes"
+        number = f"{words}{passes:.4g} passes{self.sent}"
         self.progress.update(self.task, description=self.name, number=number, **more)
 
 
@@ -137,7 +138,14 @@ def _left(seconds):
 
 
 def _number(trace, tol):
-    return f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}, {trace[-1].passes:.4g} passes"
+    passes = f"{trace[-1].passes:.4g} passes{_sent(trace)}"
+    return f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}, {passes}"
+
+
+def _sent(trace) -> str:
+    """What was sent so far, on a cluster."""
+    sent = trace[-1].bytes
+    return f", {sent / 1e6:,.3g} MB sent" if sent > 0.0 else ""
 
 
 class _Lines:

@@ -8,6 +8,7 @@ import click
 
 import fenchel
 from fenchel.cli import options
+from fenchel.cli.cluster import cluster
 from fenchel.cli.failures import FAILED, Failure, require_place, writing
 from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
@@ -64,6 +65,17 @@ training_options = options.together(
         metavar="S",
         help="Seconds between two checkpoints; 0: after every step.",
     ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Train on shards by so many processes of this machine. Wants the extra dask.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Train on shards by the workers of a Dask cluster, as tcp://HOST:8786. Wants the extra dask.",
+    ),
     options.flag(
         "--resume", "Go on from --checkpoint, if the file is there, to the bit as if never stopped."
     ),
@@ -81,10 +93,12 @@ def _command(kind: Kind) -> click.Command:
     @training_options
     @options.other_constant(kind.other_constant)
     @options.together(*kind.options)
-    def command(data, output, valid, init, trace, checkpoint, every, resume, quiet, as_json, **settings):
-        require_places((output, trace, checkpoint), (data, valid, settings.get("template")))
+    def command(data, output, valid, init, trace, quiet, as_json, **settings):
+        kept = [settings.pop(name) for name in ("checkpoint", "every", "resume")]
+        where = [settings.pop(name) for name in ("workers", "scheduler")]
+        require_places((output, trace, kept[0]), (data, valid, settings.get("template")))
         options.require_one_stdin(data, valid)
-        keepers = _keepers(checkpoint, every, resume)
+        keepers = _keepers(*kept)
         origin = read_origin(kind, init)
         settings, taken = settings_after(kind, origin, settings)
         training = read_training(kind, data, settings, quiet)
@@ -94,7 +108,8 @@ def _command(kind: Kind) -> click.Command:
             say(shared_sentence(init, shared, taken), quiet)
             facts["init"] = {"model": init, "shared": shared}
         held_out = read_held_out(training, valid, settings, quiet)
-        _fit_and_save(training, origin, held_out, output, trace, keepers, quiet)
+        with cluster(training.data, *where, quiet):
+            _fit_and_save(training, origin, held_out, output, trace, keepers, quiet)
         if valid:
             measure, score = kind.measure(training.examples), kind.score(training.model, held_out)
             say(f"{measure} {score:.6g} on {source(valid)}", quiet)

@@ -148,6 +148,26 @@ class Rounds(DualSolver):
         problem.places.each("judge", state.accepted, state.change)
         state.accepted, state.change = True, nothing(problem)
 
+    # ---- checkpoints
+
+    def keep_copies(self, problem, state, folder: str) -> None:
+        """Let places write their dual variables beside a checkpoint: not over those of the last one."""
+        state.copied = 2 if state.copied == 1 else 1
+        while True:
+            try:
+                self._told(problem, state)
+                problem.places.tell("write_copy", _files(problem, state, folder))
+                return
+            except Moved as moved:
+                self.renew(problem, state, moved.args[0])
+
+    def go_on(self, problem, state, folder: str) -> None:
+        """Let places go on from what they have written; from the weights, where that is lost."""
+        found = problem.places.tell("read_copy", _files(problem, state, folder))
+        lost = [number for number, whether in enumerate(found) if not whether]
+        if lost:
+            self.renew(problem, state, lost)
+
     def point(self, problem, state):
         while True:
             try:
@@ -160,6 +180,10 @@ class Rounds(DualSolver):
         last = problem.dual_point("mu", offset=state.free_weights(problem))
         averaged = isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0
         return joined(last, problem.dual_point("mean")) if averaged else last
+
+
+def _files(problem, state, folder) -> list[tuple[str]]:
+    return [(f"{folder}/{number}-{state.copied}.npz",) for number in range(problem.places.count)]
 
 
 def nothing(problem) -> Packed:

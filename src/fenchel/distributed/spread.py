@@ -1,6 +1,6 @@
 """Spread: a problem whose examples are at places. Solvers see a Problem, and do not know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import count
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from fenchel import curvature
 from fenchel._sparse import Rows
 from fenchel.certificates import Evaluation, Extent
-from fenchel.choosing import solver_name
+from fenchel.choosing import BATCH, LITTLE, MANY, MOST, NEAR, PATIENTLY, solver_name
 from fenchel.coordinates import UNEVEN, WORTH, Centred, Whitened, loss_curvature, spread
 from fenchel.data import Examples
 from fenchel.design import IN_BLAS, SIDE_BY_SIDE, Design
@@ -83,13 +83,41 @@ class Spread(Problem):
         """Solvers of the dual go in rounds, those that go by sums are as they are; others cannot be."""
         if isinstance(solver, Rounds):
             return solver
-        name = solver_name(solver)
-        if name in IN_ROUNDS:
+        name, sequences = solver_name(solver), not self.structure.listed
+        if name in IN_ROUNDS and sequences and name != "sdca":
+            return Rounds(replace(solver, lane=False))  # its layout has no room for what other places add
+        if name in IN_ROUNDS and not sequences:
             return Rounds(solver)
         if name not in BY_SUMS:
             able = ", ".join((*BY_SUMS, *IN_ROUNDS))
             raise ValueError(f"solver {name!r} does not work on examples that are elsewhere; use {able}")
         return solver
+
+    def plan(self) -> list:
+        """The rule behind solver="auto", as `choosing.plan` has it for examples that are here.
+
+        Dual coordinates, in rounds, where blocks are easy or examples few: on text they take a tenth of the
+        passes. Else a method that goes by sums.
+        """
+        if not self.structure.listed:
+            return ["eg-gap"] if self.lam > 0.0 and not self.facts.dense else ["lbfgs"]
+        if self.examples.starts is not None:
+            return ["lbfgs"]
+        if self.loss.hinge:
+            return ["cd-dual"]
+        facts, columns = self.facts, self.design.n_columns
+        kind = 0 if self.structure.name == "binary" else 1 if facts.dense else 2
+        curved = facts.squares / self.n**2 / max(self.lam, 1e-300)
+        density = facts.entries / max(facts.rows * columns, 1)
+        easy = self.n <= columns or (curved >= LITTLE and curved * density <= MOST[kind])
+        if self.l1 > 0.0:
+            near = self.l1 * np.sqrt(facts.squares / facts.rows) <= NEAR[kind] * self.lam
+            return (
+                [("cd-dual" if kind == 0 else "eg-gap", PATIENTLY), "lbfgs"] if near and easy else ["lbfgs"]
+            )
+        quickly = facts.dense or self._passes_to_whiten <= WORTH
+        first, last = ("lbfgs", "tron") if quickly else ("tron", "lbfgs")
+        return [*([("cd-dual", MANY)] if easy and self.lam > 0.0 else []), (first, BATCH), last]
 
     @cached_property
     def extent(self) -> Extent:
@@ -106,8 +134,7 @@ class Spread(Problem):
 
     @cached_property
     def value_at_zero(self) -> float:
-        sizes = None if self.free else self.structure.sizes_of_choice(self.examples)
-        if (sizes and np.ndim(sizes[self.loss.hinge])) or not (self.free or sizes):
+        if self.examples.starts is not None:
             return self.value_at(np.zeros(self.penalised))[0]
         return Problem.value_at_zero.func(self)
 

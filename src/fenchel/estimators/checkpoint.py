@@ -35,6 +35,11 @@ class Checkpoint:
         self.path, self.every, self.resume = Path(path), every, resume
         self._last = time.monotonic()
 
+    @property
+    def beside(self) -> str:
+        """The folder where workers of a cluster keep their dual variables; all of them must reach it."""
+        return f"{self.path.absolute()}.places"
+
     def __call__(self, trace) -> None:
         """A callback that has nothing to do at a check."""
 

@@ -17,9 +17,10 @@ def active_client():
     from distributed import default_client
 
     try:
-        return default_client()
+        client = default_client()
     except ValueError:
         return None
+    return client if client.status == "running" else None
 
 
 @contextmanager
@@ -29,9 +30,7 @@ def at_workers(model, data, client):
     from fenchel.distributed.spread import Spread
 
     if getattr(model, "observed", False):
-        raise ValueError(
-            "observed=True does not work on a cluster yet; close the Dask client first"
-        )
+        raise ValueError("observed=True does not work on a cluster yet; close the Dask client first")
     shards, weight = data.disk, model.weights_of(data)
     sizes, total = np.diff(shards.pieces), float(shards.facts.get("weight", shards.n))
     if weight is not None:

@@ -1,6 +1,7 @@
 """The trace file: JSON lines, a header and then one object per check, so that a run can be drawn next year.
 
-The header holds format_version, solver, problem, steps (passes, seconds and estimated relative gap of each),
+The header holds format_version, solver, problem, steps (passes, seconds, estimated relative gap and, on a
+cluster, bytes sent so far of each),
 versions, machine and whatever the writer adds (seed, C, tol, ...). JSON has no nan and no infinity: nan is
 null, infinities are the strings "inf" and "-inf".
 """
@@ -28,7 +29,7 @@ def write_trace(path, trace: Trace, **facts) -> None:
         "format_version": FORMAT_VERSION,
         "solver": trace.solver,
         "problem": trace.problem,
-        "steps": [list(step) for step in trace.steps],
+        "steps": [list(step if step.bytes == step.bytes else step[:3]) for step in trace.steps],
         "versions": library_versions(),
         "machine": machine(),
     }
@@ -120,7 +121,7 @@ def _object(path, number, line):
 
 
 def _row(path, number, line):
-    values = _object(path, number, line)
+    values = {"bytes": None} | _object(path, number, line)  # older files have none
     if values.keys() != _COLUMNS.keys():
         odd = sorted(values.keys() ^ _COLUMNS.keys())
         how = "missing" if odd[0] in _COLUMNS else "unknown"

@@ -60,6 +60,7 @@ class EG(DualSolver):
     names, to 1e-3: 9.6 passes from 12.6, 18.9 from 10, and 60 are too few from 7).
     cap: the most a rate grows to with the log loss, where 1 already moves θ to the scores. adapt=False: the
     rate stays `eta` and every step is taken, as Theorems 1 and 2 have it.
+    lane: whether sequences may be visited in a layout of their own, which is faster (`chain.py`).
     anneal: λ starts at this multiple for 5 passes, λ(1 + (anneal − 1)·0.7^(t − 5)) after t passes (7.1.1).
     """
 
@@ -70,6 +71,7 @@ class EG(DualSolver):
     anneal: float = 1.0
     cap: float = 1.0
     adapt: bool = True
+    lane: bool = True
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
 
@@ -93,7 +95,7 @@ class EG(DualSolver):
         return 2 if keeps_pairs(problem) else 1.0 + nodes / problem.shape[0]
 
     def _has_a_lane(self, problem) -> bool:
-        plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt
+        plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt and self.lane
         return not self.batch and self.eta != "search" and plain and suits(problem)
 
     def init(self, problem, start):

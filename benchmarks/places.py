@@ -1,0 +1,135 @@
+"""Examples at places: rounds against their number, and the time that as many machines would take.
+
+    FENCHEL_DATA=... python benchmarks/places.py --sets imdb,20newsgroups,mnist --places 1,2,4,8,16,32,64
+    python benchmarks/places.py --parts workers          two worker processes against one, and dask-ml
+
+Rounds are exact: K parts run one after the other on this machine. Simulated time: each question takes as long
+as its slowest place; what is sent passes log2 K hops each way over links of 1 and 10 Gbit/s, 0.2 ms each.
+"""
+
+import argparse
+import tempfile
+import time
+from math import ceil, log2
+
+import numpy as np
+
+import datasets
+from fenchel import LogisticRegression, problems, solve
+from fenchel.distributed.spread import spread_here
+from fenchel.io.sharding import shard_rows
+
+SETS = {"imdb": 1.0, "20newsgroups": 10.0, "mnist": 0.1}  # and C
+LATENCY = 2e-4  # seconds
+
+
+def make_problem(name):
+    """Multinomial with a free intercept, as LogisticRegression has it."""
+    loaders = {"20newsgroups": datasets.newsgroups20, "mnist": datasets.mnist}
+    X, y = loaders.get(name, lambda: datasets.load(name))()
+    classes, codes = np.unique(y, return_inverse=True)
+    settings = {"C": SETS[name], "fit_intercept": True}
+    if classes.size == 2:
+        return problems.binary(X, codes, **settings)
+    return problems.flat(X, codes, labels=classes.size, merge=False, **settings)
+
+
+def simulated(calls, count, gigabits) -> float:
+    """Seconds that the questions would take on `count` machines."""
+    hops = ceil(log2(count)) if count > 1 else 0
+    wire = sum(hops * ((c.down + c.up) * 8e-9 / gigabits + 2 * LATENCY) for c in calls)
+    return wire + sum(max(c.seconds) for c in calls)
+
+
+def rounds_against_places(name, solvers, counts, tol, most):
+    """A line for each solver and number of places."""
+    problem = make_problem(name)
+    print(f"{name}, C = {SETS[name]}, to {tol:g}: {problem}", flush=True)
+    print("solver      K  rounds  passes     gap  MB/round   work s  1 Gbit/s  10 Gbit/s", flush=True)
+    for solver in solvers:
+        for count in counts:
+            spread = spread_here(problem, count)
+            spread.places.calls.clear()
+            found = solve(spread, solver, tol=tol, max_passes=most)
+            calls = spread.places.calls
+            made = sum(call.name in ("round", "pull", "curved_along") for call in calls)
+            megabytes = sum(c.down + c.up for c in calls) / 1e6 / max(made, 1)
+            work = sum(max(c.seconds) for c in calls)
+            row = f"{solver:10} {count:3} {made:7} {found.certificate.passes:7.1f} "
+            row += f"{found.certificate.relative_gap:7.1e} {megabytes:9.3f} {work:8.2f} "
+            print(row + "".join(f" {simulated(calls, count, speed):9.2f}" for speed in (1, 10)), flush=True)
+
+
+def workers_against_one(rows, columns, tol):
+    """Processes of this machine, one thread each, on made-up rows; and dask-ml, if there is one."""
+    from distributed import Client, LocalCluster
+
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=columns)
+
+    def batches():
+        for _ in range(20):
+            data = rng.random((rows // 20, 40))
+            places = rng.integers(columns, size=(rows // 20, 40))
+            X = np.zeros((rows // 20, columns))
+            np.put_along_axis(X, places, data, axis=1)
+            yield X, (X @ truth + rng.normal(size=rows // 20) > 0).astype(float)
+
+    with tempfile.TemporaryDirectory() as folder:
+        shards = shard_rows(batches(), folder + "/shards", rows=rows // 20)
+        for count in (1, 2):
+            settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "ERROR"}
+            with LocalCluster(n_workers=count, **settings) as cluster, Client(cluster):
+                for solver in ("lbfgs", "cd-dual"):
+                    LogisticRegression(solver=solver, tol=0.5).fit(shards)  # kernels
+                    began = time.perf_counter()
+                    model = LogisticRegression(solver=solver, tol=tol).fit(shards)
+                    took = time.perf_counter() - began
+                    steps = max(len(model.trace_.steps), 1)
+                    print(
+                        f"{count} workers, {solver}: {took:.2f} s, {steps} steps, {model.certificate_}",
+                        flush=True,
+                    )
+                if count == 2:
+                    rival(shards, model.certificate_.primal)
+
+
+def rival(shards, ours):
+    """dask-ml's LogisticRegression on the same rows and objective."""
+    try:
+        import dask.array as da
+        from dask_ml.linear_model import LogisticRegression as Rival
+    except ImportError:
+        print("dask-ml is not installed")
+        return
+    X = da.from_array(shards.rows.matrix.toarray(), chunks=(shards.n // 2, -1))
+    y = da.from_array(np.array(shards.array("labels")), chunks=shards.n // 2)
+    for solver in ("lbfgs", "admm"):
+        began = time.perf_counter()
+        model = Rival(solver=solver, C=1.0, fit_intercept=True).fit(X, y)
+        took = time.perf_counter() - began
+        margins = np.where(y.compute() > 0, 1.0, -1.0) * (X.compute() @ model.coef_ + model.intercept_)
+        value = np.logaddexp(0.0, -margins).mean() + 0.5 * np.square(model.coef_).sum() / shards.n
+        print(f"dask-ml {solver}: {took:.2f} s, objective {value:.8g}, {value / ours - 1:.1e} above ours")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--parts", default="rounds", help="rounds, workers")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--places", default="1,2,4,8,16,32,64")
+    parser.add_argument("--solvers", default="cd-dual,lbfgs")
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--max-passes", type=float, default=200.0)
+    parser.add_argument("--rows", type=int, default=40_000)
+    options = parser.parse_args()
+    if "rounds" in options.parts:
+        counts = [int(count) for count in options.places.split(",")]
+        for name in options.sets.split(","):
+            rounds_against_places(name, options.solvers.split(","), counts, options.tol, options.max_passes)
+    if "workers" in options.parts:
+        workers_against_one(options.rows, 2_000, options.tol)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Training on the workers of Dask: the optimum of one machine, also where workers go and come."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel
+from fenchel import LinearSVC, LogisticRegression, MaxEnt
+from fenchel.io.sharding import shard_events, shard_rows
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def client():
+    """Of two workers in this process: what crosses between them goes through Dask all the same."""
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def made_up(classes=2, n=240):
+    rng = np.random.default_rng(classes)
+    X = sp.random(n, 40, 0.1, "csr", random_state=1)
+    y = (X @ rng.normal(size=(40, classes)) + 0.3 * rng.normal(size=(n, classes))).argmax(axis=1)
+    return X, y
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def shards(request, tmp_path_factory):
+    X, y = made_up(request.param)
+    folder = tmp_path_factory.mktemp("data") / "shards"
+    return shard_rows(((X[i : i + 40], y[i : i + 40]) for i in range(0, 240, 40)), folder, rows=40)
+
+
+@pytest.fixture(scope="module")
+def alone(shards):
+    return LogisticRegression(tol=1e-8).fit(shards).certificate_.primal
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cd-dual", "auto"])
+def test_the_optimum_of_one_machine(client, shards, alone, solver):
+    model = LogisticRegression(solver=solver, tol=1e-4).fit(shards)
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+    assert "at 2 places" in model.trace_.problem
+    assert model.trace_.rows[-1].bytes > 0
+    X, y = made_up(model.classes_.size)
+    assert model.score(X, y) > 0.7
+
+
+def test_weights_of_classes_and_examples(client, shards):
+    weight = np.linspace(0.5, 2.0, shards.n)
+    model = LogisticRegression(class_weight="balanced", tol=1e-5).fit(shards, sample_weight=weight)
+    client.close()
+    other = LogisticRegression(class_weight="balanced", tol=1e-7).fit(shards, sample_weight=weight)
+    assert "places" not in other.trace_.problem
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-5)
+
+
+class Once:
+    """A callback that does something after the first step."""
+
+    def __init__(self, task):
+        self.task, self.done = task, False
+
+    def __call__(self, trace):
+        """Checks are of no interest."""
+
+    def stepped(self, passes, estimate):
+        if not self.done:
+            self.done = True
+            self.task()
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cd-dual"])
+def test_a_worker_that_goes(client, shards, alone, solver):
+    gone = Once(lambda: client.retire_workers([min(client.nthreads())]))
+    model = LogisticRegression(solver=solver, tol=1e-4, callbacks=[gone]).fit(shards)
+    assert gone.done and len(client.nthreads()) == 1
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+
+
+def test_events_and_margins(client, tmp_path):
+    events = [("ab"[k % 2], {f"w{k % 7}": 1.0, f"v{k % 2}": 1.0}) for k in range(60)]
+    shards = shard_events(events, tmp_path / "events", rows=16)
+    model = MaxEnt(tol=1e-4).fit(shards)
+    assert model.certificate_.converged and model.predict([{"v0": 1.0}]).tolist() == ["a"]
+    with pytest.raises(ValueError, match="observed=True does not work on a cluster"):
+        MaxEnt(observed=True).fit(shards)
+    X, y = made_up()
+    rows = shard_rows([(X, y)], tmp_path / "rows", rows=60)
+    margin = LinearSVC(tol=1e-3).fit(rows)
+    client.close()
+    other = LinearSVC(tol=1e-5).fit(rows)
+    assert margin.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-3)
+
+
+def test_a_checkpoint_of_the_whole_run(client, shards, alone, tmp_path):
+    path = tmp_path / "run.ckpt"
+    settings = {"solver": "cd-dual", "tol": 1e-4}
+    whole = LogisticRegression(**settings).fit(shards)
+    with pytest.warns(Warning, match="stopped at the limit of passes"):
+        kept = fenchel.Checkpoint(path, every=0)
+        LogisticRegression(**settings, max_iter=2, callbacks=[kept]).fit(shards)
+    resumed = fenchel.Checkpoint(path, every=0, resume=True)
+    model = LogisticRegression(**settings, callbacks=[resumed]).fit(shards)
+    assert model.certificate_.converged
+    assert model.certificate_.passes == whole.certificate_.passes
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-12)
