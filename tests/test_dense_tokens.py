@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from chains import assert_certified, random_data
 from fenchel import ChainCRF, load, problems, solve, solvers
-from fenchel._sparse import Rows, Table, as_csr
+from fenchel._mixed import Mixed, beside
+from fenchel._sparse import Rows, Table, as_csr, as_rows
 from fenchel.structures import base, chain_batch
 from fenchel.trace import Status
 from test_chain_problem import DATA, check_geometry, kept, pair, some_weights
@@ -25,6 +26,14 @@ def dense(problem):
     return replace(problem, examples=replace(problem.examples, rows=table))
 
 
+def mixed(problem):
+    """The same problem with a table of the last columns, about half of them, beside sparse rows."""
+    rows = problem.examples.rows
+    X, columns = as_csr(rows), rows.n_columns // 2
+    both = beside(as_rows(X[:, :columns].tocsr()), X[:, columns:].toarray())
+    return replace(problem, examples=replace(problem.examples, rows=both))
+
+
 MORE = {
     "many labels": random_data(11, lengths=LENGTHS, A=7, K=13),
     "longer than a group": random_data(12, lengths=(1, 150, 2, 70, 1), A=3, K=4, B=1),
@@ -33,13 +42,14 @@ MORE = {
 
 
 @cache
-def twins(name):
-    """The problem on a table and on sparse rows."""
+def twins(name, made=dense):
+    """The problem on a table, or on a table beside sparse rows, and on sparse rows."""
     sparse = pair(name)[0] if name in DATA else MORE[name].problem(C=0.7, observed=name == "observed")
-    return dense(sparse), sparse
+    return made(sparse), sparse
 
 
 everywhere = pytest.mark.parametrize("name", [*DATA, *MORE])
+both_ways = pytest.mark.parametrize("made", [dense, mixed])
 
 
 def close(one, other, digits=1e-12):
@@ -50,9 +60,10 @@ def close(one, other, digits=1e-12):
 
 
 @everywhere
+@both_ways
 @pytest.mark.parametrize("scale", [0.3, 100.0, 1000.0])
-def test_values_and_gradients_are_those_of_sparse_rows(name, scale):
-    table, sparse = twins(name)
+def test_values_and_gradients_are_those_of_sparse_rows(name, made, scale):
+    table, sparse = twins(name, made)
     w = some_weights(table, scale=scale)
     one, other = table.evaluate(w), sparse.evaluate(w)
     assert one.value == pytest.approx(other.value, rel=1e-12)
@@ -66,8 +77,9 @@ def test_values_and_gradients_are_those_of_sparse_rows(name, scale):
 
 
 @everywhere
-def test_products_marginals_and_weights_are_those_of_sparse_rows(name):
-    table, sparse = twins(name)
+@both_ways
+def test_products_marginals_and_weights_are_those_of_sparse_rows(name, made):
+    table, sparse = twins(name, made)
     w, direction = some_weights(table), some_weights(table, 1)
     now = table.evaluate(w), sparse.evaluate(w)
     close(table.hessian_product(now[0], direction), sparse.hessian_product(now[1], direction))
@@ -89,18 +101,20 @@ def test_subgradients_of_the_hinge_loss_are_those_of_sparse_rows(name):
 
 
 @pytest.mark.parametrize("name", ["plain", "edges", "negative"])
-def test_norms_moves_and_radii_are_those_of_the_matrix(name):
-    (table, sparse), data, rng = twins(name), kept(DATA[name]), np.random.default_rng(1)
+@both_ways
+def test_norms_moves_and_radii_are_those_of_the_matrix(name, made):
+    (table, sparse), data, rng = twins(name, made), kept(DATA[name]), np.random.default_rng(1)
     for one, other in ((table, sparse), (table.entropic, sparse.entropic)):
         for i in range(data.n):
             check_geometry(one.blocks, i, data.matrix(i, one.blocks.layout.stride), rng)
             assert base.block_radius(one.blocks, i) == pytest.approx(base.block_radius(other.blocks, i))
 
 
-def test_weights_that_the_data_show():
+@both_ways
+def test_weights_that_the_data_show(made):
     data = MORE["observed"]
     shown = problems.chain(sp.csr_matrix(data.X), data.y, data.starts, observed=True).structure.mask
-    table = dense(problems.chain(data.X, data.y, data.starts))
+    table = made(problems.chain(sp.csr_matrix(data.X), data.y, data.starts))
     np.testing.assert_array_equal(table.structure.observed(table.examples), shown)
     assert 0 < shown.sum() < shown.size
 
@@ -123,15 +137,17 @@ def optimum(loss="log"):
     solver = "tron" if loss == "log" else solvers.CuttingPlane(slack="1")
     result = solve(problem, solver, tol=1e-9 if loss == "log" else 1e-5, max_passes=1e5)
     assert result.status is Status.CONVERGED
-    return dense(problem), result.certificate.primal
+    return problem, result.certificate.primal
 
 
 LOG = ["lbfgs", "tron", "sdca", "eg", "eg-gap", "eg-batch", "sag", "sag-nus", "sgd"]
 
 
 @pytest.mark.parametrize("name", LOG)
-def test_every_solver_finds_the_same_optimum(name):
+@both_ways
+def test_every_solver_finds_the_same_optimum(name, made):
     problem, best = optimum()
+    problem = made(problem)
     tol = 1e-2 if name == "sgd" else 1e-4
     result = solve(problem, name, tol=tol, max_passes=2e4)
     assert result.status is Status.CONVERGED
@@ -142,6 +158,7 @@ def test_every_solver_finds_the_same_optimum(name):
 @pytest.mark.parametrize("name", ["cutting-plane", "sdca", "cd-outputs"])
 def test_solvers_of_the_hinge_loss(name):
     problem, best = optimum("hinge")
+    problem = dense(problem)
     result = solve(problem, name, tol=1e-2, max_passes=2e4)
     assert result.status is Status.CONVERGED
     assert_certified(result, best, accuracy=2e-5)
@@ -151,8 +168,26 @@ def test_an_l1_term():
     data = random_data(14, lengths=LENGTHS, A=8, K=4, negative=True)
     sparse = data.problem(c1=0.5, c2=0.5)
     results = [solve(each, "lbfgs", tol=1e-6) for each in (dense(sparse), sparse)]
-    assert results[0].certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-6)
+    results += [solve(each, "eg-gap", tol=1e-6) for each in (dense(sparse), mixed(sparse))]
+    for result in results:
+        assert result.certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-6)
     np.testing.assert_array_equal(results[0].w == 0.0, results[1].w == 0.0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"K": 9}, {"K": 9, "observed": True}, {"B": 2}])
+@both_ways
+def test_exponentiated_gradient_takes_the_same_steps_as_on_sparse_rows(settings, made):
+    """Nine labels: the weights of the last are implied."""
+    observed, settings = (
+        settings.get("observed", False),
+        {k: v for k, v in settings.items() if k != "observed"},
+    )
+    data = random_data(15, **({"lengths": LENGTHS, "A": 9, "K": 4, "negative": True} | settings))
+    sparse, solver = data.problem(C=0.7, observed=observed), solvers.EG(order="gap")
+    results = [solve(each, solver, tol=1e-7, max_passes=500) for each in (made(sparse), sparse)]
+    assert results[0].status is Status.CONVERGED
+    assert results[0].certificate.passes == pytest.approx(results[1].certificate.passes, rel=0.05)
+    np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-6)
 
 
 # ---- arrays as users have them
@@ -246,6 +281,32 @@ def test_numbers_beside_columns_and_functions():
     assert by_function.predict(words) == ChainCRF().fit(paired, y).predict(paired)
     columns = ChainCRF(template="pos").fit(words, y)
     assert columns.attribute_names_[-3:] == ["vector[0]", "vector[1]", "vector[2]"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"bias": True, "boundaries": True}, {"solver": "lbfgs"}])
+def test_vectors_beside_names_stay_a_table(settings):
+    """The model is that of sparse matrices of both; what follows a table is in it too."""
+    (vectors, y), rng = sentences(), np.random.default_rng(8)
+    words = [rng.integers(50, size=(len(x), 2)) for x in vectors]
+    names = [[[f"w{a}", f"x{b}"] for a, b in each.tolist()] for each in words]
+    X = list(zip(vectors, names, strict=True))
+    model = ChainCRF(tol=1e-7, **settings).fit(X, y)
+    rows = model.encode(X).rows
+    assert isinstance(rows, Mixed) and rows.dense == COLUMNS + (3 if "bias" in settings else 0)
+    whole = as_csr(model.encode(X).rows)
+    parts = np.split(np.arange(whole.shape[0]), np.cumsum([len(x) for x in vectors])[:-1])
+    plain = ChainCRF(tol=1e-7, solver="lbfgs").fit([whole[part] for part in parts], y)
+    assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-6)
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-3)
+    assert model.predict(X) == plain.predict([whole[part] for part in parts])
+    some = [X[i] for i in (3, 0, 7)]  # so few that their vectors are made sparse
+    assert model.predict(some) == [model.predict(X)[i] for i in (3, 0, 7)]
+    weight = np.ones(len(X))
+    weight[::2] = 0.0
+    half = ChainCRF(tol=1e-7, **settings).fit(X[1::2], y[1::2]).certificate_.primal
+    assert ChainCRF(tol=1e-7, **settings).fit(
+        X, y, sample_weight=weight
+    ).certificate_.primal == pytest.approx(half, rel=1e-6)
 
 
 def test_pairs_that_do_not_match_are_refused():

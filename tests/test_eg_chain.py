@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import problems, solve, solvers
+from fenchel.solvers.eg.chain import Arrangement
 from fenchel.solvers.eg.sentences import suits
 from fenchel.structures import lattice, lattice_lanes
 from fenchel.structures.lattice_lanes import Labels, Room, padded
@@ -22,26 +23,36 @@ KINDS = {
     "no transitions": {"transitions": False},
     "nine labels": {"K": 9},  # the weights of the last are implied
     "nine labels, real": {"K": 9, "real": True},
+    "edges": {"edges": 3},
+    "edges, observed": {"edges": 3, "observed": True, "K": 9},
+    "edges, any mask": {"edges": 3, "half": True},
+    "edges, real": {"edges": 3, "real": True, "transitions": False},
+    "edges, banned": {"edges": 3, "bans": True, "K": 9},
 }
 
 
-def chain(K=4, C=1.0, n=25, seed=0, longest=7, real=False, bans=False, half=False, **settings):
+def chain(K=4, C=1.0, n=25, seed=0, longest=7, real=False, bans=False, half=False, edges=0, **settings):
     """Sentences of 0/1 attributes, some of which occur once only; every fifth has one token.
 
     real: attributes are numbers. bans: every other transition that does not occur. half: of the weights.
+    edges: so many attributes of transitions; some have none, and first tokens have them to no effect.
     """
     rng = np.random.default_rng(seed)
     lengths = np.where(np.arange(n) % 5 == 0, 1, rng.integers(1, longest + 1, n))
     N = int(lengths.sum())
     X = sp.csr_matrix((rng.random((N, 12)) < 0.3).astype(float))
     X = sp.hstack([X, sp.eye(N, format="csr")[:, ::3]], format="csr")  # a third of the tokens has its own
+    if edges:
+        settings["edges"] = sp.csr_matrix((rng.random((N, edges)) < 0.5).astype(float))
     if real:
         X.data[:] = rng.normal(size=X.nnz)
+        for matrix in [settings["edges"]] if edges else []:
+            matrix.data[:] = rng.integers(1, 3, matrix.nnz)  # rows that are the same but for their values
     y, starts = rng.integers(K, size=N), np.concatenate([[0], np.cumsum(lengths)])
     if bans:
         settings["banned"] = absent_pairs(y, starts, K) & (np.arange(K * K).reshape(K, K) % 2 == 0)
     if half:
-        settings["observed"] = rng.random(X.shape[1] * K + K * K) < 0.5
+        settings["observed"] = rng.random(X.shape[1] * K + (1 + edges) * K * K) < 0.5
     return problems.chain(X, y, starts, labels=K, C=C, **settings)
 
 
@@ -87,16 +98,15 @@ def test_a_mask_holds_where_every_attribute_has_one_token():
 def test_chains_with_the_log_loss_are_arranged():
     assert all(suits(chain(**kind)) for kind in KINDS.values())
     assert not suits(chain(loss="hinge"))
-    edges = sp.csr_matrix(np.ones((3, 1)))
-    assert not suits(problems.chain(np.full((3, 1), 0.5), [0, 1, 0], [0, 3], edges=edges))
+    assert not suits(chain().entropic)
 
 
 def marginals_of(arranged, problem):
-    """μ of all nodes, then of all edges."""
+    """μ of all nodes, then of the edges of each sentence."""
     K, width = problem.structure.labels, int(arranged.sentences.labels.width)
-    nodes, edges = arranged.dual.mu.reshape(-1, width), arranged.dual.edge_mu.reshape(-1, K, width)
-    places = np.argsort(arranged.origin.labels)
-    return np.concatenate([nodes[:, places].ravel(), edges[:, places][:, :, places].ravel()])
+    places, edges = np.argsort(arranged.origin.labels), arranged.dual.edge_mu.reshape(-1, K, width)
+    nodes = arranged.dual.mu[arranged.sentences.places[:, None] + places]
+    return np.concatenate([nodes.ravel(), edges[:, places][:, :, places].ravel()])
 
 
 def by_kind(mu, problem):
@@ -104,7 +114,8 @@ def by_kind(mu, problem):
     K, lengths = problem.structure.labels, np.diff(problem.examples.starts.astype(int))
     blocks = np.split(mu, problem.structure.offsets(problem.examples.starts)[1:-1].astype(int))
     pairs = list(zip(blocks, lengths, strict=True))
-    return np.concatenate([b[: T * K] for b, T in pairs] + [b[T * K :] for b, T in pairs])
+    edges = [b[T * K :].reshape(-1, K * K).sum(axis=0) for b, T in pairs]
+    return np.concatenate([b[: T * K] for b, T in pairs] + edges)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,6 +159,30 @@ def test_marginals_of_edges_need_not_be_kept(monkeypatch, settings):
         assert one.primal == pytest.approx(other.primal, rel=1e-12)
         assert one.gap == pytest.approx(other.gap, rel=1e-8, abs=1e-12)
         np.testing.assert_allclose(one.w, other.w, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["observed", "edges", "edges, observed", "edges, real"])
+def test_theta_goes_in_and_out(kind):
+    """What a warm start brings, and what scores too far apart take to the general kernels."""
+    problem = chain(**KINDS[kind])
+    w = np.random.default_rng(4).normal(size=problem.dim)
+    w[~problem.structure.mask if problem.structure.mask is not None else []] = 0.0
+    theta, arranged = problem.scores(w), Arrangement(problem)
+    arranged.begin_at(problem, theta)
+    np.testing.assert_allclose(arranged.theta(problem), theta, atol=1e-12)
+
+
+def test_observed_attributes_of_edges_take_little_room():
+    """A kind of edge has numbers where it has weights: here each has one, where all weights are 22 · 22."""
+    y = np.random.default_rng(0).integers(22, size=60)
+    given = {"labels": 22, "edges": sp.eye(60, format="csr")}
+    full, few = (
+        problems.chain(np.ones((60, 1)), y, np.arange(0, 61, 10), observed=observed, **given)
+        for observed in (False, True)
+    )
+    numbers = [int(Arrangement(problem).sentences.begins[-1]) - 60 * 24 for problem in (full, few)]
+    assert numbers == [54 * 22 * 24, 54 * 8]
+    assert solvers.EG().copies(few) < 0.3 * solvers.EG().copies(full) < 0.3 * 2.3
 
 
 CASES = [("all weights", order, C) for order in ("random", "cyclic", "gap") for C in (1e-6, 1e-2, 1.0, 1e2)]

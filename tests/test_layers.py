@@ -20,6 +20,7 @@ LEVELS = [
         "_dispatch",
         "_math",
         "_lanes",
+        "_mixed",
         "_packed",
         "_sparse",
         "_prefetch",

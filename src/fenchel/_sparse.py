@@ -164,8 +164,8 @@ def _collect(X, n_columns, indptr, indices, data):
 
 def as_csr(rows: Rows | Table) -> sp.csr_matrix:
     """The same matrix for SciPy, sharing the arrays of sparse rows."""
-    if isinstance(rows, Table):
-        rows = _without_zeros(rows.matrix)
+    if not isinstance(rows, Rows):
+        return as_csr(_without_zeros(rows.matrix)) if isinstance(rows, Table) else rows.matrix
     indices, indptr = rows.indices.view(np.int32), rows.indptr.view(np.int64)
     return sp.csr_matrix((rows.data, indices, indptr), shape=rows.shape)
 
@@ -190,7 +190,7 @@ def take(rows: Rows | Table, keep: np.ndarray) -> Rows | Table:
     if isinstance(rows, Table):
         kept = rows.matrix[keep]
         return Table(kept.reshape(-1), *kept.shape)
-    return as_rows(as_csr(rows)[keep])
+    return as_rows(as_csr(rows)[keep]) if isinstance(rows, Rows) else rows.take(keep)
 
 
 def column_counts(rows: Rows) -> np.ndarray:

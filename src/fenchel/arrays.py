@@ -3,20 +3,21 @@
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel._mixed import Mixed
 from fenchel._sparse import Rows, as_rows
 
 LARGEST = 1e140  # of a value: squares, and sums of many of them, stay finite
 
 
 def matrix(X):
-    """X as a SciPy matrix or a 2-D array of finite numbers; Rows are known to be."""
+    """X as a SciPy matrix, `Mixed`, or a 2-D array of finite numbers; Rows are known to be."""
     if isinstance(X, Rows):
         return X
-    if not sp.issparse(X):
+    if not (sp.issparse(X) or isinstance(X, Mixed)):
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected 2: one row per example")
-    values = X.data if sp.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     low, high = float(values.min(initial=0)), float(values.max(initial=0))  # NaN comes through both
     largest = max(-low, high)
     if not np.isfinite(low + high):

@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
+from fenchel._mixed import Mixed
 from fenchel._sparse import Table
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
@@ -296,7 +297,7 @@ class Problem(Certified, Curved):
     @property
     def _several_rows(self):
         """The kernels that take several rows at a time, where features are dense and there are such."""
-        dense = isinstance(self.design.rows, Table)
+        dense = isinstance(self.design.rows, Table | Mixed)
         return SEVERAL_ROWS.get(self.structure.name) if dense else None
 
     def _given(self, scores) -> np.ndarray:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fenchel import arrays, trees
 from fenchel._memory import require_memory
+from fenchel._mixed import Mixed
 from fenchel._sparse import Rows, as_features, as_rows
 from fenchel.data import merge_contexts, weighted_examples
 from fenchel.graphs import Graphs
@@ -136,7 +137,8 @@ def chain(
 ) -> Problem:
     """Sequences of labels: linear-chain conditional random fields, or max-margin Markov networks.
 
-    X: (N, A) dense or sparse, a row of attributes per token, those of a sequence one after the other.
+    X: (N, A) dense or sparse, a row of attributes per token, those of a sequence one after the other; or
+    `Mixed`, both side by side.
     y: (N,) labels 0 … K − 1. starts: (n + 1,) where the tokens of each sequence begin, from 0 to N.
     edges: (N, B) attributes of the transition into each token, each with a weight for every pair of labels.
     transitions: whether each pair of neighbouring labels has a weight. observed: only pairs of attribute and
@@ -155,7 +157,9 @@ def chain(
         raise ValueError(f"edges has {E.shape[0]} rows but X has {N}; they must match")
     _require_room(X.shape[1] * size + (E.shape[1] + transitions) * size**2)
     more = {"edges": as_rows(E), "cost": arrays.token_costs(token_weight, N, loss)}
-    examples, total = weighted_examples(as_features(X), codes, sample_weight, starts, **more)
+    examples, total = weighted_examples(
+        X if isinstance(X, Mixed) else as_features(X), codes, sample_weight, starts, **more
+    )
     structure = Chain(size, bool(transitions), E.shape[1], unrolled=E.shape[1] > 0)
     structure = replace(structure, banned=arrays.banned_pairs(banned, size, examples))
     structure = replace(structure, mask=_mask(observed, structure, examples))

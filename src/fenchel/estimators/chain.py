@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
+from fenchel._mixed import Mixed
 from fenchel._sparse import as_csr
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
@@ -177,7 +178,8 @@ class ChainCRF(SequencePredictions, Trained):
             threads=self.n_jobs,
         )
         constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else self._constants()
-        rows, starts = full.sequences.rows.matrix, full.sequences.starts
+        rows, starts = full.sequences.rows, full.sequences.starts
+        rows = rows if isinstance(rows, Mixed) else rows.matrix
         return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
 
     def _constants(self) -> dict:

@@ -14,6 +14,7 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel._mixed import Mixed, beside
 from fenchel._sparse import Rows, Table, as_csr, as_features, as_rows
 from fenchel.features.attributes import Extractor
 from fenchel.features.encode import encode
@@ -28,7 +29,7 @@ BIAS, START, END = "__bias__", "__start__", "__end__"
 class Sequences:
     """n sequences of N tokens as numbers: rows (N, A), edges (N, B), starts (n + 1,) uint64."""
 
-    rows: Rows | Table
+    rows: Rows | Table | Mixed
     edges: Rows
     starts: np.ndarray
 
@@ -312,8 +313,10 @@ def _unpaired(X) -> tuple[list, list]:
 
 
 def _side_by_side(tokens: Sequences, numbers: Sequences) -> Sequences:
-    """The columns of both, as sparse rows."""
-    both = as_csr(tokens.rows), sp.csr_matrix(numbers.rows.matrix)
+    """The columns of both; numbers stay a table where alone they would."""
+    if isinstance(numbers.rows, Table) and isinstance(tokens.rows, Rows):
+        return Sequences(beside(tokens.rows, numbers.rows.matrix), tokens.edges, tokens.starts)
+    both = as_csr(tokens.rows), as_csr(numbers.rows)
     return Sequences(as_rows(sp.hstack(both, format="csr")), tokens.edges, tokens.starts)
 
 
@@ -360,6 +363,8 @@ def with_boundaries(data: Sequences, bias: bool, boundaries: bool) -> Sequences:
     more = np.column_stack(columns)
     if isinstance(data.rows, Table):
         rows = as_features(np.hstack([data.rows.matrix, more]))
+    elif isinstance(data.rows, Mixed):
+        rows = beside(data.rows.sparse, np.hstack([data.rows.table.matrix, more]))
     else:
         rows = as_rows(sp.hstack([as_csr(data.rows), sp.csr_matrix(more)], format="csr"))
     return Sequences(rows, data.edges, data.starts)

@@ -18,6 +18,7 @@ from math import sqrt
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._mixed import Mixed
 from fenchel._sparse import Table, squared_norms
 from fenchel.structures import base
 from fenchel.structures.chain_outcomes import ChainOutcomes
@@ -232,6 +233,8 @@ def _seen(rows, labels, width):
     """(columns·width,) bool: which label, if any (≥ 0), each column has met."""
     if isinstance(rows, Table):
         return _seen_in_table(rows.matrix, labels, width)
+    if isinstance(rows, Mixed):
+        return np.concatenate([_seen(part, labels, width) for part in (rows.sparse, rows.table)])
     counts = np.diff(rows.indptr.astype(np.int64))
     of_entry = np.repeat(labels, counts)
     seen = np.zeros(rows.n_columns * width, bool)

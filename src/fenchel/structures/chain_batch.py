@@ -4,12 +4,18 @@ Token by token, the two products of 60,000 × 100 numbers with the weights of 9 
 of a pass; by `dense_products.py` they take 17. Sequences come in groups of a few tokens, whose attributes
 stay in the cache from one product to the other.
 
+Where tokens have words beside a vector (`Mixed`), vectors of a group are first put side by side; words are
+added one by one.
+
 W and the nodes (tokens of a group, width) are padded as in `dense_products.py`.
 """
 
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._dispatch import kernel_by_type
+from fenchel._mixed import Mixed
+from fenchel._sparse import Table, column, row_begin, row_end
 from fenchel.structures import base
 from fenchel.structures.dense_products import add_transposed, padded, times
 from fenchel.structures.layouts.tables import add_edges, edge_scores, tokens
@@ -122,17 +128,78 @@ def _room(layout, start, stop, W):
 @helper(cache=True, nogil=True)
 def _node_scores(layout, first, last, W, nodes):
     """nodes = x W for the tokens of the sequences first … last − 1; written."""
-    columns, token = np.uint64(layout.rows.n_columns), layout.starts[first]
-    x, count = layout.rows.data[token * columns :], layout.starts[last] - token
-    times(x, count, columns, W.reshape(-1), np.uint64(W.shape[1]), nodes.reshape(-1))
+    token = layout.starts[first]
+    token_scores(layout.rows, token, layout.starts[last] - token, W, nodes)
 
 
 @helper(cache=True, nogil=True)
 def _add_nodes(layout, first, last, nodes, sums):
     """sums += xᵀ nodes over the same tokens; written."""
-    columns, token = np.uint64(layout.rows.n_columns), layout.starts[first]
-    x, count = layout.rows.data[token * columns :], layout.starts[last] - token
-    add_transposed(x, count, columns, nodes.reshape(-1), np.uint64(nodes.shape[1]), sums.reshape(-1))
+    token = layout.starts[first]
+    add_tokens(layout.rows, token, layout.starts[last] - token, nodes, sums)
+
+
+@kernel_by_type
+def token_scores(rows, token, count, W, nodes):
+    """nodes (count, width) = x W for so many tokens; written."""
+
+
+@kernel_by_type
+def add_tokens(rows, token, count, nodes, sums):
+    """sums (A, width) += xᵀ nodes over the same tokens; written."""
+
+
+@token_scores.implement(Table)
+def _table_scores(rows, token, count, W, nodes):
+    columns = np.uint64(rows.n_columns)
+    times(
+        rows.data[token * columns :], count, columns, W.reshape(-1), np.uint64(W.shape[1]), nodes.reshape(-1)
+    )
+
+
+@add_tokens.implement(Table)
+def _add_table(rows, token, count, nodes, sums):
+    columns, width = np.uint64(rows.n_columns), np.uint64(nodes.shape[1])
+    x = rows.data[token * columns :]
+    add_transposed(x, count, columns, nodes.reshape(-1), width, sums.reshape(-1))
+
+
+@token_scores.implement(Mixed)
+def _mixed_scores(rows, token, count, W, nodes):
+    dense, width = np.uint64(rows.dense), np.uint64(W.shape[1])
+    w = W.reshape(-1)[(np.uint64(rows.n_columns) - dense) * width :]
+    times(_vectors(rows, token, count), count, dense, w, width, nodes.reshape(-1))
+    for t in range(count):
+        r = token + t
+        for e in range(row_begin(rows, r), row_end(rows, r) - dense):
+            x, j = rows.data[e], column(rows, r, e)
+            for k in range(width):
+                nodes[t, k] += x * W[j, k]
+
+
+@add_tokens.implement(Mixed)
+def _add_mixed(rows, token, count, nodes, sums):
+    dense, width = np.uint64(rows.dense), np.uint64(nodes.shape[1])
+    of_table = sums.reshape(-1)[(np.uint64(rows.n_columns) - dense) * width :]
+    add_transposed(_vectors(rows, token, count), count, dense, nodes.reshape(-1), width, of_table)
+    for t in range(count):
+        r = token + t
+        for e in range(row_begin(rows, r), row_end(rows, r) - dense):
+            x, j = rows.data[e], column(rows, r, e)
+            for k in range(width):
+                sums[j, k] += x * nodes[t, k]
+
+
+@helper(cache=True, nogil=True)
+def _vectors(rows, token, count):
+    """(count · dense,) the numbers of the table, of so many tokens."""
+    dense = np.uint64(rows.dense)
+    out = np.empty(np.int64(count * dense))
+    for t in range(count):
+        begin = row_end(rows, token + t) - dense
+        for j in range(dense):
+            out[t * dense + j] = rows.data[begin + j]
+    return out
 
 
 @helper(cache=True, nogil=True)

@@ -15,7 +15,7 @@ from numba import types
 
 from fenchel._cache import external, helper, njit
 from fenchel._lanes import exp_lanes, least, load, smaller, spread, store, total, zeros
-from fenchel._packed import bare, packed, type_of
+from fenchel._packed import bare, packed, tail, type_of
 from fenchel.structures import lattice
 
 LANES = np.uint64(8)
@@ -44,7 +44,10 @@ class Labels(NamedTuple):
 
 @packed
 class Room(NamedTuple):
-    """Scratch for sequences of at most T tokens; (T, width) but table and turned (K, width), sums (T,)."""
+    """Scratch for sequences of at most T tokens; (T, width) but table and turned (K, width), sums (T,).
+
+    Of table and turned there are more where edges are of several kinds: `lattice_kinds.py`.
+    """
 
     nodes: np.ndarray
     alpha: np.ndarray
@@ -52,11 +55,13 @@ class Room(NamedTuple):
     sums: np.ndarray
     table: np.ndarray
     turned: np.ndarray
+    places: np.ndarray  # (T,) where the table of the edge into each token begins
 
     @classmethod
-    def of(cls, T, K, width):
-        tables = np.zeros(K * width), np.zeros(K * width)
-        return cls(np.zeros(T * width), np.zeros(T * width), np.zeros(T * width), np.zeros(T), *tables)
+    def of(cls, T, K, width, kinds=0):
+        tables = np.zeros((1 + kinds) * K * width), np.zeros((1 + kinds) * K * width)
+        nodes = np.zeros(T * width), np.zeros(T * width), np.zeros(T * width)
+        return cls(*nodes, np.zeros(T), *tables, np.zeros(T, np.uint64))
 
 
 def padded(K: int) -> int:
@@ -68,11 +73,11 @@ def padded(K: int) -> int:
 def marginals(T, labels, x, edges, room, mu, pairs):
     """Marginals at the scores x (T, width), edges (K, width); mu, pairs written. Returns log Z, or nan."""
     K, width = labels.count, labels.width
-    top, lowest_edge = _fill_table(labels, edges, room.table, room.turned)
-    level, lowest = _forward(T, K, width, labels.mask, x, room)
+    top, lowest_edge = fill_table(labels, edges, room.table, room.turned)
+    level, lowest = forward(T, K, width, labels.mask, x, room)
     if lowest + lowest_edge >= -lattice.SPAN:  # exp_lanes clips: a wider step would be another one
         _backward(T, K, width, room, mu, pairs)
-        if _sound(T, width, room.sums, mu):
+        if is_sound(T, width, room.sums, mu):
             return level + top * (float(T) - 1.0)
     return np.nan
 
@@ -104,7 +109,7 @@ def _largest(x, at, mask, width):
 
 
 @helper(**KERNEL)
-def _fill_table(labels, edges, table, turned):
+def fill_table(labels, edges, table, turned):
     """table = e^(edges − top) and its transpose, 0 where pairs cannot be; written.
 
     Returns top, the largest, and the least less it.
@@ -142,7 +147,7 @@ def _product(x, at, table, K, width, out, to):
 
 
 @helper(**KERNEL)
-def _forward(T, K, width, mask, x, room):
+def forward(T, K, width, mask, x, room):
     """room.alpha scaled to sum to one at each token, room.nodes = e^(x − peak).
 
     Returns log Z less what edges contribute, and the least of all x − peak. The scales are multiplied up and
@@ -154,7 +159,8 @@ def _forward(T, K, width, mask, x, room):
         at = t * width
         peak = _largest(x, at, mask, width)
         if t > np.uint64(0):
-            _product(room.alpha, at - width, room.table, K, width, room.alpha, at)
+            table = tail(room.table, room.places[t])
+            _product(room.alpha, at - width, table, K, width, room.alpha, at)
         sums = z
         for k in range(np.uint64(0), width, LANES):
             score = (load(x, at + k, z) - spread(peak, z)) * load(mask, k, z)
@@ -205,7 +211,7 @@ def _backward(T, K, width, room, mu, pairs):
 
 
 @helper(**KERNEL)
-def _sound(T, width, sums, mu):
+def is_sound(T, width, sums, mu):
     """Whether the scaled probabilities kept their digits: no tiny sum, and marginals that sum to one."""
     first, low = 0.0, sums[0]
     for k in range(width):

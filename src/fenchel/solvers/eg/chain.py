@@ -20,14 +20,16 @@ arrays, with w(μ) computed anew: `problem.proven_point` says what it rests on.
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._lanes import load, spread, store, zeros
+from fenchel._lanes import load, spread, store, total, zeros
 from fenchel._packed import tail
 from fenchel._prefetch import prefetch
 from fenchel.solvers.eg import weights
+from fenchel.solvers.eg.edges import marginals_of, true_pairs
+from fenchel.solvers.eg.kinds import OneKind
 from fenchel.solvers.eg.proximal import Centre, best_bound, proximal_penalty
 from fenchel.solvers.eg.sentences import arrange
 from fenchel.solvers.eg.weights import Dual, Scratch
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot, marginals_apart
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, Room, dot
 
 FASTER, SLOWER = 1.05, 0.5  # what becomes of a rate after a step, and after a refused trial
 PAIRS = 2**30  # bytes up to which μ of edges is kept: beyond, each visit computes it again from θ
@@ -52,11 +54,11 @@ class Arrangement:
     def __init__(self, problem):
         self.kappa = proximal_penalty(problem)
         self.lam = problem.lam + self.kappa
-        self.sentences, self.origin = arrange(problem, self.lam)
+        self.sentences, self.origin = arrange(problem, self.lam, vectors=True)
         width, K, N = int(self.sentences.labels.width), problem.structure.labels, problem.examples.y.size
         edges, of_tiles = problem.n * K * width, self.origin.tiles.size * int(self.sentences.tile)
-        kept = edges if keeps_pairs(problem) else 0
-        sizes = N * width, N * width, edges, kept, problem.n, of_tiles, K * width, K * width, N
+        kept, numbers = edges if keeps_pairs(problem) else 0, int(self.sentences.begins[-1])
+        sizes = numbers, numbers, edges, kept, problem.n, of_tiles, K * width, K * width, N
         self.dual = Dual(*map(zeros_by_lines, sizes))
         self.centre = Centre(self.dual, self.kappa / self.lam) if self.kappa > 0.0 else None
         self.farthest = np.inf  # the distance of weights and centre at its last move
@@ -66,14 +68,16 @@ class Arrangement:
         """For a thread."""
         d = self.sentences
         K, width, longest = int(d.labels.count), int(d.labels.width), int(np.diff(d.starts).max(initial=0))
-        sizes = [longest * width] * 4 + [K * width] * 4
-        return Room.of(longest, K, width), Scratch(*map(np.zeros, sizes))
+        kinds = 0 if isinstance(d.kinds, OneKind) else int(np.diff(d.kinds.starts).max(initial=0))
+        sizes = [int(np.diff(d.begins).max(initial=0))] * 4 + [K * width] * 4
+        return Room.of(longest, K, width, kinds), Scratch(*map(np.zeros, sizes))
 
     def begin_ahead(self, problem, first: float) -> None:
         """θ with the true label of each token ahead of the others by first · its cost."""
-        K, nodes = problem.structure.labels, self.dual.theta.reshape(problem.examples.y.size, -1)
-        nodes[:, :K] = -first * problem.examples.cost[:, None]
-        nodes[np.arange(nodes.shape[0]), self.sentences.y] = 0.0
+        places, theta = self.sentences.places, self.dual.theta
+        for k in range(problem.structure.labels):
+            theta[places + k] = -first * problem.examples.cost
+        theta[places + self.sentences.y.astype(np.int64)] = 0.0
 
     def begin_at(self, problem, theta: np.ndarray) -> None:
         """θ as given in the problem's own layout."""
@@ -164,13 +168,13 @@ def _certify(d, q, room, scratch, start, stop, mass, entropies):
     The gap of a block is loss_i + ⟨A_i w, y_i − μ_i⟩ − H(μ_i): lepriol2018 (11).
     """
     s, nu, pairs, delta, edge_delta = scratch.s, scratch.nu, scratch.pairs, scratch.delta, scratch.edge_delta
-    zero, width, value, gap, moved = np.uint64(0), d.labels.width, 0.0, 0.0, 0.0
+    zero, value, gap, moved = np.uint64(0), 0.0, 0.0, 0.0
     for i in range(start, stop):
-        size = (d.starts[i + ONE] - d.starts[i]) * width
+        size = d.begins[i + ONE] - d.begins[i]
         weights.residual(d, i, q, delta)
         weights.edge_residual(d, i, *_edges_before(d, i, q, room, scratch), edge_delta)
         weights.scores(d, i, q, delta, s)
-        level = marginals_apart(d.starts[i + ONE] - d.starts[i], d.labels, s, q.table, room, nu, pairs)
+        level = marginals_of(d, i, s, q.table, room, nu, pairs)
         loss = level - _truth(d, i, q, s)
         loss = 0.0 if loss < 0.0 else loss  # nan stays
         along = dot(s, zero, delta, zero, size)
@@ -189,16 +193,15 @@ def _edges_before(d, i, q, room, scratch):
     """(array, where in it) of μ of the edges of sentence i, at θ where that is not kept; scratch written."""
     at, pairs = weights.edge_marginals(d, i, q, scratch)
     if q.edge_mu.size == 0:
-        first, width = d.starts[i], d.labels.width
-        x, edges = tail(q.theta, first * width), tail(q.edge_theta, i * np.uint64(q.table.size))
-        marginals_apart(d.starts[i + ONE] - first, d.labels, x, edges, room, scratch.nu, pairs)
+        x, edges = tail(q.theta, d.begins[i]), tail(q.edge_theta, i * np.uint64(q.table.size))
+        marginals_of(d, i, x, edges, room, scratch.nu, pairs)
     return pairs, at
 
 
 @helper(**KERNEL)
 def _truth(d, i, q, s):
     """The score of the true labels."""
-    first, width, score = d.starts[i], d.labels.width, 0.0
+    first, width, score = d.starts[i], d.labels.width, true_pairs(d, i, s)
     for t in range(d.starts[i + ONE] - first):
         score += s[t * width + d.y[first + t]]
         if t > np.uint64(0):
@@ -220,11 +223,18 @@ def _blend(theta, at, s, rate, size, x):
 
 
 @helper(**KERNEL)
-def _subtract(x, y, at, size, out):
-    """out = x − y[at:]; written."""
+def _compare(theta, mu, at, mu_at, size, s, x, nu, delta):
+    """delta = ν − μ, written; returns ⟨s, δ⟩, ⟨θ, δ⟩ and ⟨x, ν⟩; θ, μ from at and mu_at on."""
     z = zeros(8)
+    linear, here, inner = z, z, z
     for j in range(np.uint64(0), size, LANES):
-        store(out, j, load(x, j, z) - load(y, at + j, z))
+        new = load(nu, j, z)
+        change = new - load(mu, mu_at + j, z)
+        store(delta, j, change)
+        linear = linear + load(s, j, z) * change
+        here = here + load(theta, at + j, z) * change
+        inner = inner + load(x, j, z) * new
+    return total(linear), total(here), total(inner)
 
 
 @helper(**KERNEL)
@@ -237,11 +247,11 @@ def _copy(x, size, out, at):
 @helper(**KERNEL)
 def _fetch(d, i, q):
     """Ask for the rows of sentence i, and for its dual variables, before they are needed."""
-    width, edge_size = d.labels.width, np.uint64(q.table.size)
+    edge_size = np.uint64(q.table.size)
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
         for k in range(np.uint64(0), d.tile, LANES):
             prefetch(q.v, np.uint64(d.uses.tiles[u]) * d.tile + k)
-    for j in range(d.starts[i] * width, d.starts[i + ONE] * width, LANES):
+    for j in range(d.begins[i], d.begins[i + ONE], LANES):
         prefetch(q.theta, j)
         prefetch(q.mu, j)
     for j in range(i * edge_size, (i + ONE) * edge_size, LANES):
@@ -270,32 +280,29 @@ def _visit(d, i, most_trials, q, room, scratch, rates, entropies, gaps):
     """One step for sentence i: the rate is halved until the dual does not fall. Returns trials and losses."""
     s, x, nu, edges, pairs = scratch.s, scratch.x, scratch.nu, scratch.edges, scratch.pairs
     delta, edge_delta = scratch.delta, scratch.edge_delta
-    zero, width, c = np.uint64(0), d.labels.width, d.rates[i]
-    edge_size = d.labels.count * width
-    T, edge_at = d.starts[i + ONE] - d.starts[i], i * edge_size
-    at, size, before, lost = d.starts[i] * width, T * width, rates[i], 0
+    edge_size, c = np.uint64(q.table.size), d.rates[i]
+    at, size, edge_at = d.begins[i], d.begins[i + ONE] - d.begins[i], i * edge_size
+    before, lost = rates[i], 0
     weights.difference(d, i, q, delta)
     weights.scores(d, i, q, delta, s)
     edges_before, before_at = _edges_before(d, i, q, room, scratch)
     for trial in range(most_trials):
         _blend(q.theta, at, s, rates[i], size, x)
         _blend(q.edge_theta, edge_at, q.table, rates[i], edge_size, edges)
-        level = marginals_apart(T, d.labels, x, edges, room, nu, pairs)
+        level = marginals_of(d, i, x, edges, room, nu, pairs)
         if np.isnan(level):
             lost += 1
             rates[i] *= SLOWER
             continue
-        _subtract(nu, q.mu, at, size, delta)
-        _subtract(pairs, edges_before, before_at, edge_size, edge_delta)
+        linear, here, inner = _compare(q.theta, q.mu, at, at, size, s, x, nu, delta)
+        of_edges = q.table, edges, pairs, edge_delta
+        more, there, outer = _compare(q.edge_theta, edges_before, edge_at, before_at, edge_size, *of_edges)
+        linear, here = linear + more, here + there
         # v changes at once: nearly all trials are steps, and to gather twice costs more than a way back
         square = weights.pull(d, i, c, delta, q.v)
         square += weights.of_single(d, i, delta) + weights.edge_square(d, edge_delta)
-        linear = dot(s, zero, delta, zero, size) + dot(q.table, zero, edge_delta, zero, edge_size)
-        inner, outer = dot(x, zero, nu, zero, size), dot(edges, zero, pairs, zero, edge_size)
         entropy = weights.entropy_of(level, inner, outer)
         if entropy - entropies[i] + linear - 0.5 * c * square >= -1e-13 * (1.0 + abs(level)):
-            here = dot(q.theta, at, delta, zero, size)
-            here += dot(q.edge_theta, edge_at, edge_delta, zero, edge_size)
             gaps[i] = max(0.5 * (linear - here) / rates[i], 0.0)
             rates[i] = min(1.0, FASTER * rates[i])
             entropies[i], q.levels[i] = entropy, level

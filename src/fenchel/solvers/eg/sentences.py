@@ -18,7 +18,10 @@ import numpy as np
 from fenchel._cache import njit
 from fenchel._packed import packed
 from fenchel._sparse import Rows, Table, as_rows
+from fenchel.solvers.eg.kinds import OneKind, Strips, by_kinds, inner_rows
+from fenchel.solvers.eg.vectors import NoVectors, Vectors
 from fenchel.structures.chain import Chain
+from fenchel.structures.lattice_kinds import Kinds
 from fenchel.structures.lattice_lanes import LANES, Labels
 
 NOTHING, EVERYTHING = np.empty(0), np.empty(0, np.uint8)
@@ -51,9 +54,9 @@ class Origin(NamedTuple):
 class Sentences(NamedTuple):
     """Strips by the tiles that they use, sentences by the tiles, and where weights are."""
 
-    indptr: np.ndarray  # (strips + 1,) uint64
-    tiles: np.ndarray  # uint32
-    values: np.ndarray  # float64; empty where all are 1
+    indptr: np.ndarray  # as in `Strips`
+    tiles: np.ndarray
+    values: np.ndarray
     tile: np.uint64  # labels of a tile
     implied: bool  # whether the weight of the last label is minus the sum of the others, which are its tile
     single: np.ndarray  # (N,) Σ x² of the attributes that no other token has: they need no tile
@@ -63,9 +66,19 @@ class Sentences(NamedTuple):
     keep: np.ndarray  # (tiles,) uint8, then a bit for each weight that is
     edge_keep: np.ndarray  # (K·width,) the same of transitions, 0 or 1
     starts: np.ndarray  # (n + 1,) uint64
+    begins: np.ndarray  # (n + 1,) uint64, where the numbers of a sentence begin: nodes, then strips of kinds
+    kinds: Kinds | OneKind  # of edges
+    vectors: Vectors | NoVectors  # dense numbers of tokens
     y: np.ndarray  # (N,) uint64, places of labels
     rates: np.ndarray  # (n,) m_i/λ
     labels: Labels
+
+    @property
+    def places(self) -> np.ndarray:
+        """(N,) where the numbers of each token begin."""
+        starts, width = self.starts.astype(np.int64), int(self.labels.width)
+        before = self.begins[:-1].astype(np.int64) - starts[:-1] * width
+        return np.repeat(before, np.diff(starts)) + np.arange(self.y.size) * width
 
 
 class Tiles(NamedTuple):
@@ -86,54 +99,103 @@ class Single(NamedTuple):
 
 
 def suits(problem) -> bool:
-    """Whether these kernels can do it: chains with the log loss, whose transitions have no attributes."""
+    """Whether these kernels can do it: chains with the log loss, unless they were unrolled for a solver."""
     structure = problem.structure
     is_chain = isinstance(structure, Chain) and not problem.loss.hinge
-    return is_chain and not (structure.unrolled or structure.edge_columns)
+    return is_chain and (not structure.unrolled or structure.edge_columns > 0)
 
 
-def arrange(problem, lam: float) -> tuple[Sentences, Origin]:
+def dual_numbers(problem) -> int:
+    """How many dual variables there are at most: nodes, a table a sentence, strips of the kinds of edges."""
+    examples, structure, K = problem.examples, problem.structure, problem.structure.labels
+    counts = np.bincount(examples.edges.indices, minlength=structure.edge_columns)
+    weights = np.full(structure.edge_columns, K * K)
+    if structure.mask is not None:
+        first = examples.rows.n_columns * K
+        mask = structure.mask[first : first + weights.size * K * K].reshape(-1, K * K)
+        weights = np.minimum(int(LANES) * mask.sum(axis=1), K * K)  # a strip for each, if they lie so
+    strips = min(int(counts @ weights), (examples.y.size - problem.n) * K * K)
+    return examples.y.size * K + problem.n * K * K + strips
+
+
+def arrange(problem, lam: float, vectors: bool = False) -> tuple[Sentences, Origin]:
     """The examples by tiles, without those of attributes that only one token has.
 
-    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre. Dense tokens
-    are made sparse: the general kernels, which take them as they are, are three times slower.
+    lam: the λ of these kernels, more than the problem's own where weights are drawn to a centre. vectors:
+    whether dense numbers stay apart (`vectors.py`); else they are made sparse.
     """
     examples, structure = problem.examples, problem.structure
-    rows = as_rows(examples.rows.matrix) if isinstance(examples.rows, Table) else examples.rows
-    N, K, binary = examples.y.size, structure.labels, bool((rows.data == 1.0).all())
+    rows, table = _apart(examples.rows, vectors)
+    edges = inner_rows(examples.edges, examples.starts)
+    N, K = examples.y.size, structure.labels
+    binary = bool((rows.data == 1.0).all() and (edges.data == 1.0).all())
     order = np.arange(K)
     if structure.mask is not None:
         order = np.argsort(-np.bincount(examples.y, minlength=K), kind="stable")
     labels = Labels.of(K, None if structure.banned is None else structure.banned[np.ix_(order, order)])
-    mask, edge_keep = _masks(structure, rows.n_columns, labels, order)
-    counts = np.bincount(rows.indices, minlength=rows.n_columns)
-    useful = _may_have_weights(problem, rows, counts)
+    columns = rows.n_columns + table.n_columns
+    mask, edge_keep = _masks(structure, columns + edges.n_columns * K, labels, order)
+    counts, useful = _uses_of_rows(problem, rows, table, edges)
     y = np.argsort(order)[examples.y]
     # Σ x² would not do where each has a threshold or a centre of its own
     alike = (problem.l1 == 0.0 or binary) and (lam == problem.lam or mask is not None)
     single = _single(rows, useful & (counts == 1) & alike, mask, y)
     useful[single.columns] = False
     implied = bool(LANES + 1 == K) and mask is None and problem.l1 == 0.0 and lam == problem.lam
-    tiles = _tiles(useful, counts, mask, int(LANES if implied else labels.width))
-    listed = _listed(rows._replace(data=NOTHING) if binary else rows, tiles, int(labels.width))
-    indptr, found, values = listed
-    strips = np.uint64(int(labels.width) // tiles.size)
+    implied = implied and edges.n_columns == 0
+    dense = np.arange(rows.n_columns, columns)
+    tiles = _tiles(useful, counts, mask, int(LANES if implied else labels.width), dense)
+    if binary:
+        rows, edges = rows._replace(data=NOTHING), edges._replace(data=NOTHING)
+    listed, begins, kinds = _strips(rows, columns, edges, tiles, labels, order, examples.starts, y)
     sentences = Sentences(
         *listed,
         np.uint64(tiles.size),
         implied,
         np.bincount(single.tokens, weights=single.values**2, minlength=N).astype(float),
         problem.l1 / lam,
-        _uses(indptr, found, values, examples.starts * strips, tiles.columns.size),
+        _uses(*listed, begins, tiles.columns.size),
         mask is not None,
         tiles.keep,
         edge_keep,
         examples.starts,
+        begins * np.uint64(tiles.size),
+        kinds,
+        _vectors(table, tiles),
         y.astype(np.uint64),
         examples.mass / lam,
         labels,
     )
     return sentences, _origin(tiles, single, order)
+
+
+def _apart(rows, vectors: bool) -> tuple[Rows, Table]:
+    """Sparse columns, and the dense ones behind them, which are among the former unless they stay apart."""
+    n = rows.shape[0]
+    if isinstance(rows, Rows) or not vectors:
+        return rows if isinstance(rows, Rows) else as_rows(rows.matrix), Table(NOTHING, n, 0)
+    if isinstance(rows, Table):
+        return Rows(np.zeros(n + 1, np.uint64), np.empty(0, np.uint32), NOTHING, 0), rows
+    return rows.sparse, rows.table
+
+
+def _uses_of_rows(problem, rows, table, edges):
+    """How often each row of labels is used, and whether it may have weights: of attributes of tokens, of
+    dense columns, and K rows, of the labels before, for each attribute of edges.
+    """
+    counts = [np.bincount(each.indices, minlength=each.n_columns) for each in (rows, edges)]
+    useful = [_may_have_weights(problem, *each) for each in zip((rows, edges), counts, strict=True)]
+    counts.insert(1, np.full(table.n_columns, table.n_rows))
+    useful.insert(1, np.ones(table.n_columns, bool))
+    K = problem.structure.labels
+    return tuple(np.concatenate([*some[:2], np.repeat(some[2], K)]) for some in (counts, useful))
+
+
+def _vectors(table: Table, tiles) -> Vectors | NoVectors:
+    if table.n_columns == 0:
+        return NoVectors()
+    first = int((tiles.columns == tiles.columns[0]).sum())
+    return Vectors(table.data, np.uint64(table.n_columns), np.uint64(first))
 
 
 def _may_have_weights(problem, rows, counts):
@@ -160,7 +222,7 @@ def _single(rows, once, mask, y) -> Single:
 
 
 def _masks(structure, columns, labels, order):
-    """The mask of attributes (A, width), None for all, and that of transitions (K·width,)."""
+    """The mask of rows of labels (columns, width), None for all, and that of transitions (K·width,)."""
     K, width = structure.labels, int(labels.width)
     edge_keep, mask = np.zeros((K, width)), None
     if structure.transitions:
@@ -173,30 +235,51 @@ def _masks(structure, columns, labels, order):
     return mask, edge_keep.ravel()
 
 
-def _tiles(useful, counts, mask, size) -> Tiles:
-    """The tiles of useful attributes; counts (A,): their uses; size: labels of a tile without a mask."""
-    columns = np.flatnonzero(useful)
-    columns = columns[np.argsort(-counts[columns], kind="stable")]
+def _tiles(useful, counts, mask, size, dense) -> Tiles:
+    """The tiles of useful attributes; counts (A,): their uses; size: labels of a tile without a mask.
+
+    dense: columns that come first, with all their tiles.
+    """
+    others = useful.copy()
+    others[dense] = False
+    columns = np.flatnonzero(others)
+    columns = np.concatenate([dense, columns[np.argsort(-counts[columns], kind="stable")]])
     if mask is None:
         return Tiles(columns, np.zeros_like(columns), EVERYTHING, size)
     lanes = int(LANES)
     parts = mask[columns].reshape(columns.size, mask.shape[1] // lanes, lanes)
     bits = np.packbits(parts, axis=2, bitorder="little")[:, :, 0]
-    which, strips = np.nonzero(bits)
+    there = bits > 0
+    there[: dense.size] = True
+    which, strips = np.nonzero(there)
     return Tiles(columns[which], strips, bits[which, strips], lanes)
 
 
-def _listed(rows: Rows, tiles: Tiles, width: int):
-    """indptr, tiles and values of `Sentences`."""
-    strips, N = width // tiles.size, rows.indptr.size - 1
-    numbers = np.zeros(rows.n_columns * strips, np.uint32)  # of a tile, plus one
+def _strips(rows: Rows, columns: int, edges: Rows, tiles: Tiles, labels, order, starts, y):
+    """The strips of all sentences, (n + 1,) where those of each begin, and the kinds of edges.
+
+    columns: of tokens, dense ones among them.
+    """
+    K, strips = order.size, int(labels.width) // tiles.size
+    numbers = np.zeros((columns + edges.n_columns * K) * strips, np.uint32)  # of a tile, plus one
     numbers[tiles.columns * strips + tiles.strips] = np.arange(1, tiles.columns.size + 1)
+    listed = _listed(rows, numbers, strips)
+    if edges.n_columns == 0:
+        return listed, starts * np.uint64(strips), OneKind()
+    of_edges = numbers[columns * strips :].reshape(edges.n_columns, K, strips)[:, order]
+    of_edges = of_edges.reshape(edges.n_columns, K * strips)
+    return by_kinds(edges, starts, y, of_edges, labels, tiles.size, listed)
+
+
+def _listed(rows: Rows, numbers, strips: int) -> Strips:
+    """The strips of tokens."""
+    N = rows.indptr.size - 1
     indptr = np.zeros(N * strips + 1, np.uint64)
     _count_tiles(rows.indptr, rows.indices, numbers, indptr)
     np.cumsum(indptr, out=indptr)
     found, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1] if rows.data.size else 0)
     _list_tiles(rows.indptr, rows.indices, rows.data, numbers, indptr, found, values)
-    return indptr, found, values
+    return Strips(indptr, found, values)
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due
 from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement, keeps_pairs
-from fenchel.solvers.eg.sentences import suits
+from fenchel.solvers.eg.sentences import dual_numbers, suits
 from fenchel.structures import base
 
 TRIALS = 30  # halvings of a rate before a step is given up
@@ -91,8 +91,9 @@ class EG(DualSolver):
         """On the fast lane θ and μ alone, perhaps without the μ of edges; else two more for a trial."""
         if not self._has_a_lane(problem):
             return 4
-        nodes = problem.examples.y.size * problem.structure.labels
-        return 2 if keeps_pairs(problem) else 1.0 + nodes / problem.shape[0]
+        tables = problem.n * problem.structure.labels**2
+        left_out = 0 if keeps_pairs(problem) else tables
+        return (2 * dual_numbers(problem) - left_out) / problem.shape[0]
 
     def _has_a_lane(self, problem) -> bool:
         plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt and self.lane

@@ -11,12 +11,21 @@ from fenchel._cache import helper, njit
 from fenchel._lanes import kept, larger, load, smaller, spread, store, total, zeros
 from fenchel._math import soft
 from fenchel._packed import packed, tail
-from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot, marginals_apart
+from fenchel.solvers.eg.edges import (
+    collect_edges,
+    fill_edges,
+    kind_residual,
+    kind_scores,
+    marginals_of,
+)
+from fenchel.solvers.eg.vectors import first_sum, pull_vectors, vector_scores
+from fenchel.structures.lattice_lanes import KERNEL, LANES, ONE, dot
 
 
 @packed
 class Dual(NamedTuple):
-    """θ and μ: nodes (N, width), edges (n, K, width). v = u/λ: tiles, and of transitions (K, width); flat.
+    """θ and μ: nodes (N, width), those of a sentence followed by the strips of its kinds of edges; and edges
+    (n, K, width). v = u/λ: tiles, and of transitions (K, width). All flat.
 
     The weights are w = soft(v, threshold); those of transitions, which every visit reads, are in `table`.
     """
@@ -34,7 +43,7 @@ class Dual(NamedTuple):
 
 @packed
 class Scratch(NamedTuple):
-    """Room for any sentence: (T, width); edges, pairs, before, edge_delta (K, width)."""
+    """Room for any sentence: (T, width) and strips of kinds; edges, pairs, before, edge_delta (K, width)."""
 
     s: np.ndarray
     x: np.ndarray
@@ -49,29 +58,25 @@ class Scratch(NamedTuple):
 @njit(cache=True, nogil=True)
 def fill(d, origin, offsets, theta, nodes, edges):
     """From the problem's layout to this one; nodes, edges written."""
-    K, width = d.labels.count, d.labels.width
+    K, width, size = d.labels.count, d.labels.width, np.uint64(d.edge_keep.size)
     for i in range(np.uint64(d.starts.size - 1)):
-        T = d.starts[i + ONE] - d.starts[i]
+        T, begin = d.starts[i + ONE] - d.starts[i], d.begins[i]
         for k in range(K):
             for t in range(T):
-                nodes[(d.starts[i] + t) * width + k] = theta[offsets[i] + t * K + origin.labels[k]]
-            for a in range(K):
-                row = T + origin.labels[a]
-                edges[(i * K + a) * width + k] = theta[offsets[i] + row * K + origin.labels[k]]
+                nodes[begin + t * width + k] = theta[offsets[i] + t * K + origin.labels[k]]
+        fill_edges(d, i, origin, theta, offsets[i] + T * K, nodes, edges, i * size)
 
 
 @njit(cache=True, nogil=True)
 def collect(d, origin, offsets, nodes, edges, out):
     """The inverse of `fill`; out written."""
-    K, width = d.labels.count, d.labels.width
+    K, width, size = d.labels.count, d.labels.width, np.uint64(d.edge_keep.size)
     for i in range(np.uint64(d.starts.size - 1)):
-        T = d.starts[i + ONE] - d.starts[i]
+        T, begin = d.starts[i + ONE] - d.starts[i], d.begins[i]
         for k in range(K):
             for t in range(T):
-                out[offsets[i] + t * K + origin.labels[k]] = nodes[(d.starts[i] + t) * width + k]
-            for a in range(K):
-                row = T + origin.labels[a]
-                out[offsets[i] + row * K + origin.labels[k]] = edges[(i * K + a) * width + k]
+                out[offsets[i] + t * K + origin.labels[k]] = nodes[begin + t * width + k]
+        collect_edges(d, i, origin, nodes, edges, i * size, out, offsets[i] + T * K)
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +100,8 @@ def _export_own(d, origin, q, delta, w):
             token, to, x = origin.tokens[e], origin.own[e] * K, origin.values[e]
             own, rate, y = q.own[token], d.rates[i], d.y[token]
             if token != last:  # many a token has several
-                _token_residual(d, q, token, delta, np.uint64(0))
+                begin = d.begins[i] + (token - d.starts[i]) * d.labels.width
+                _token_residual(d, q, token, begin, delta, np.uint64(0))
                 last = token
             if d.masked:
                 w[to + origin.labels[y]] = soft(x * (own - rate * delta[y]), d.threshold)
@@ -128,12 +134,11 @@ def settle(d, i, q, room, pairs):
 
     Returns H(μ_i), or nan where θ lies too far apart.
     """
-    width, size, zero = d.labels.width, np.uint64(q.table.size), np.uint64(0)
-    first, T = d.starts[i], d.starts[i + ONE] - d.starts[i]
-    x, mu, edges = tail(q.theta, first * width), tail(q.mu, first * width), tail(q.edge_theta, i * size)
-    level = marginals_apart(T, d.labels, x, edges, room, mu, pairs)
+    size, zero, begin, end = np.uint64(q.table.size), np.uint64(0), d.begins[i], d.begins[i + ONE]
+    x, mu, edges = tail(q.theta, begin), tail(q.mu, begin), tail(q.edge_theta, i * size)
+    level = marginals_of(d, i, x, edges, room, mu, pairs)
     q.levels[i] = level
-    return entropy_of(level, dot(x, zero, mu, zero, T * width), dot(edges, zero, pairs, zero, size))
+    return entropy_of(level, dot(x, zero, mu, zero, end - begin), dot(edges, zero, pairs, zero, size))
 
 
 @helper(**KERNEL)
@@ -165,26 +170,27 @@ def take_edges(d, i, edge_delta, q):
 @helper(**KERNEL)
 def difference(d, i, q, delta):
     """delta (T, width) = μ_i − y_i of nodes; written."""
-    z, first, width = zeros(8), d.starts[i], d.labels.width
+    z, first, width, begin = zeros(8), d.starts[i], d.labels.width, d.begins[i]
     T = d.starts[i + ONE] - first
     for j in range(np.uint64(0), T * width, LANES):
-        store(delta, j, load(q.mu, first * width + j, z))
+        store(delta, j, load(q.mu, begin + j, z))
     for t in range(T):
         delta[t * width + d.y[first + t]] -= 1.0
 
 
 @helper(**KERNEL)
 def residual(d, i, q, delta):
-    """The same; of the likeliest label minus the sum of the others, which keeps digits."""
+    """The same, of kinds too; of the likeliest label minus the sum of the others, which keeps digits."""
     for t in range(d.starts[i + ONE] - d.starts[i]):
-        _token_residual(d, q, d.starts[i] + t, delta, t * d.labels.width)
+        at = t * d.labels.width
+        _token_residual(d, q, d.starts[i] + t, d.begins[i] + at, delta, at)
+    kind_residual(d, i, q.mu, delta)
 
 
 @helper(**KERNEL)
-def _token_residual(d, q, token, delta, at):
-    """Of one token; delta[at:at + width] written."""
+def _token_residual(d, q, token, begin, delta, at):
+    """Of one token, whose μ begins there; delta[at:at + width] written."""
     width, best, others = d.labels.width, np.uint64(0), 0.0
-    begin = token * width
     for k in range(width):
         delta[at + k] = q.mu[begin + k]
         best = k if q.mu[begin + k] > q.mu[begin + best] else best
@@ -207,7 +213,7 @@ def edge_residual(d, i, pairs, at, delta):
 @helper(**KERNEL)
 def pull(d, i, c, delta, v):
     """v −= c A_iᵀ δ where there are weights; v written. Returns ‖A_iᵀδ‖² of them."""
-    z, step, of_implied = zeros(8), spread(-c, zeros(8)), 0.0
+    z, step, more = zeros(8), spread(-c, zeros(8)), pull_vectors(d, i, c, delta, v)
     squares = z
     for u in range(d.uses.starts[i], d.uses.starts[i + ONE]):
         begin, end, tile = d.uses.ends[u], d.uses.ends[u + ONE], np.uint64(d.uses.tiles[u])
@@ -226,8 +232,8 @@ def pull(d, i, c, delta, v):
             store(v, tile * d.tile + k, load(v, tile * d.tile + k, z) + step * sums)
             squares = squares + sums * sums
             if d.implied:
-                of_implied += total(sums) ** 2
-    return total(squares) + of_implied
+                more += total(sums) ** 2
+    return total(squares) + more
 
 
 @helper(**KERNEL)
@@ -255,28 +261,31 @@ def edge_square(d, delta):
 
 @helper(**KERNEL)
 def scores(d, i, q, delta, s):
-    """s (T, width) = A_i w, attributes of one token by its residual μ − y, delta; s written."""
+    """s = A_i w of nodes and kinds, attributes of one token by its residual μ − y, delta; s written."""
+    vector_scores(d, i, q.v, s)
     if d.threshold == 0.0:
         _plain_scores(d, i, q, delta, s)
     else:
         _soft_scores(d, i, q, delta, s)
+    kind_scores(d, i, q.v, s)
 
 
 @helper(**KERNEL)
 def _plain_scores(d, i, q, delta, s):
     """Where w = v."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
-    strips = width // d.tile
+    strips, strip = width // d.tile, d.begins[i] // d.tile
     for t in range(d.starts[i + ONE] - first):
         token, at = first + t, t * width
         own = -d.rates[i] * d.single[token]
         of_all = spread(own if not d.masked else 0.0, z)
         for b in range(strips):
-            begin, end = d.indptr[token * strips + b], d.indptr[token * strips + b + ONE]
+            begin, end = d.indptr[strip], d.indptr[strip + ONE]
+            strip += ONE
             even = begin + ((end - begin) & ~ONE) if d.values.size == 0 else begin
             for k in range(np.uint64(0), d.tile, LANES):
                 to = at + b * d.tile + k
-                p, q_ = of_all * load(delta, to, z), z
+                p, q_ = of_all * load(delta, to, z), first_sum(d, s, to, z)
                 for e in range(begin, even, np.uint64(2)):
                     p = p + load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
                     q_ = q_ + load(q.v, np.uint64(d.tiles[e + ONE]) * d.tile + k, z)
@@ -294,22 +303,22 @@ def _plain_scores(d, i, q, delta, s):
 def _soft_scores(d, i, q, delta, s):
     """Where w = soft(v, threshold)."""
     z, first, width = zeros(8), d.starts[i], d.labels.width
-    strips = width // d.tile
+    strips, strip = width // d.tile, d.begins[i] // d.tile
     high, low, rate = spread(d.threshold, z), spread(-d.threshold, z), spread(-d.rates[i], z)
     for t in range(d.starts[i + ONE] - first):
         token, at = first + t, t * width
         count = spread(d.single[token] if not d.masked else 0.0, z)
         for b in range(strips):
-            strip = token * strips + b
             for k in range(np.uint64(0), d.tile, LANES):
                 to = at + b * d.tile + k
                 own = rate * load(delta, to, z)
-                p = count * (own - smaller(larger(own, low), high))
+                p = first_sum(d, s, to, z) + count * (own - smaller(larger(own, low), high))
                 for e in range(d.indptr[strip], d.indptr[strip + ONE]):
                     v = load(q.v, np.uint64(d.tiles[e]) * d.tile + k, z)
                     x = spread(1.0 if d.values.size == 0 else d.values[e], z)
                     p = p + x * (v - smaller(larger(v, low), high))
                 store(s, to, p)
+            strip += ONE
         if d.masked:
             y = at + d.y[token]
             s[y] += d.single[token] * soft(q.own[token] - d.rates[i] * delta[y], d.threshold)
@@ -335,7 +344,7 @@ def squared_norm(d, q):
 @helper(**KERNEL)
 def _own_square(d, q, i, t):
     """‖w‖² of an attribute, of value 1 or without an L1 term, that only token t of sentence i has."""
-    at, y, square = t * d.labels.width, d.y[t], 0.0
+    at, y, square = d.begins[i] + (t - d.starts[i]) * d.labels.width, d.y[t], 0.0
     for k in range(d.labels.count):
         if not d.masked or k == y:
             v = q.own[t] + d.rates[i] * ((1.0 if k == y else 0.0) - q.mu[at + k])

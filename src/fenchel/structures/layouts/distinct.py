@@ -6,7 +6,7 @@ import numpy as np
 
 from fenchel._cache import njit
 from fenchel._dispatch import kernel_by_type
-from fenchel._sparse import Table
+from fenchel._sparse import Table, column, row_begin, row_end
 
 
 class Distinct(NamedTuple):
@@ -43,13 +43,14 @@ def _find_distinct(rows, starts, place, local, columns, ends):
     count = np.uint64(0)
     for i in range(starts.size - 1):
         begin = count
-        for e in range(rows.indptr[starts[i]], rows.indptr[starts[i + 1]]):
-            j = rows.indices[e]
-            if place[j] <= begin:
-                columns[count] = j
-                count += np.uint64(1)
-                place[j] = count
-            local[e] = place[j] - begin - np.uint64(1)
+        for r in range(starts[i], starts[i + 1]):
+            for e in range(row_begin(rows, r), row_end(rows, r)):
+                j = column(rows, r, e)
+                if place[j] <= begin:
+                    columns[count] = j
+                    count += np.uint64(1)
+                    place[j] = count
+                local[e] = place[j] - begin - np.uint64(1)
         ends[i + 1] = count
     return count
 
