@@ -74,10 +74,14 @@ class Arrangement:
 
     def begin_ahead(self, problem, first: float) -> None:
         """θ with the true label of each token ahead of the others by first · its cost."""
-        places, theta = self.sentences.places, self.dual.theta
-        for k in range(problem.structure.labels):
-            theta[places + k] = -first * problem.examples.cost
-        theta[places + self.sentences.y.astype(np.int64)] = 0.0
+        d, K = self.sentences, problem.structure.labels
+        nodes = np.zeros((d.y.size, int(d.labels.width)))
+        nodes[:, :K] = -first * problem.examples.cost[:, None]
+        nodes[np.arange(d.y.size), d.y] = 0.0
+        if isinstance(d.kinds, OneKind):
+            self.dual.theta[:] = nodes.ravel()
+        else:
+            self.dual.theta[d.places[:, None] + np.arange(nodes.shape[1])] = nodes
 
     def begin_at(self, problem, theta: np.ndarray) -> None:
         """θ as given in the problem's own layout."""

@@ -77,16 +77,11 @@ def by_kinds(rows: Rows, starts, y, numbers, labels, tile: int, nodes: Strips):
     nodes_of = np.diff(starts)[edges.sentences] * width
     truth = np.full(y.size, NOWHERE)
     truth[edges.tokens] = np.where(there, (nodes_of + at * tile + place % tile).astype(np.uint64), NOWHERE)
-    by_kind = np.argsort(kind, kind="stable")
-    arrays = firsts, _ends(np.bincount(kind, minlength=found.size))
-    arrays += (
-        (edges.tokens - starts[edges.sentences])[by_kind],
-        strips,
-        of_rows.keys[listed] % numbers.shape[1] * tile,
-    )
+    ends = _ends(np.bincount(kind, minlength=found.size))
+    within = (edges.tokens - starts[edges.sentences])[np.argsort(kind, kind="stable")]
+    arrays = firsts, ends, within, strips, of_rows.keys[listed] % numbers.shape[1] * tile
     kinds = Kinds(*(each.astype(np.uint64) for each in arrays), truth, np.uint64(tile))
-    owners = np.repeat(of_sentence, np.diff(strips))
-    return *_woven(nodes, starts * (width // tile), of_rows.strips, listed, owners), kinds
+    return *_woven(nodes, starts * (width // tile), of_rows.strips, listed, strips[firsts]), kinds
 
 
 def _distinct(rows: Rows, starts):
@@ -142,21 +137,30 @@ def _find(of_rows: _RowStrips, keys):
     return at, there
 
 
-def _woven(nodes: Strips, starts, of_rows: Strips, listed, owners):
+def _woven(nodes: Strips, starts, of_rows: Strips, listed, of_kinds):
     """The strips of the tokens of each sentence, then those of its kinds; and where they begin.
 
-    starts (n + 1,): of tokens. listed: for each strip of a kind the one of `of_rows`; owners: its sentence.
+    starts, of_kinds (n + 1,): where strips of tokens and of kinds begin; listed: for each of these the strip
+    of `of_rows` that it is.
     """
-    total, n = nodes.indptr.size - 1, starts.size - 1
-    of_sentence = np.concatenate([np.repeat(np.arange(n), np.diff(starts)), owners])
-    order = np.concatenate([np.arange(total), total + listed])[np.argsort(of_sentence, kind="stable")]
-    begins = np.concatenate([nodes.indptr[:-1], of_rows.indptr[:-1] + nodes.indptr[-1]]).astype(np.int64)
-    counts = np.concatenate([np.diff(nodes.indptr), np.diff(of_rows.indptr)]).astype(np.int64)[order]
-    entries = _ranges(begins[order], counts)
-    tiles = np.concatenate([nodes.tiles, of_rows.tiles])[entries]
-    values = np.concatenate([nodes.values, of_rows.values])
-    woven = Strips(_ends(counts).astype(np.uint64), tiles, values[entries] if values.size else values)
-    return woven, _ends(np.bincount(of_sentence, minlength=n)).astype(np.uint64)
+    counts = np.diff(of_rows.indptr.astype(np.int64))[listed]
+    entries = _ranges(of_rows.indptr.astype(np.int64)[listed], counts)
+    strips = np.diff(starts), np.diff(of_kinds)
+    used = np.diff(nodes.indptr[starts].astype(np.int64)), np.diff(_ends(counts)[of_kinds])
+    indptr = _ends(_interleaved(np.diff(nodes.indptr), strips[0], counts, strips[1])).astype(np.uint64)
+    values = of_rows.values
+    if values.size or nodes.values.size:
+        values = _interleaved(nodes.values, used[0], values[entries], used[1])
+    woven = Strips(indptr, _interleaved(nodes.tiles, used[0], of_rows.tiles[entries], used[1]), values)
+    return woven, (starts + of_kinds).astype(np.uint64)
+
+
+def _interleaved(a, a_counts, b, b_counts):
+    """For each sentence its entries of a, then those of b; counts (n,): how many it has."""
+    of_a = np.repeat(np.tile([True, False], a_counts.size), np.stack([a_counts, b_counts], axis=1).ravel())
+    out = np.empty(of_a.size, a.dtype)
+    out[of_a], out[~of_a] = a, b
+    return out
 
 
 def _ends(counts):
