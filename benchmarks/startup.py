@@ -39,12 +39,14 @@ FIRST = """
 import time, warnings
 warnings.simplefilter("ignore")
 import numpy as np, numba, scipy.sparse, sklearn.linear_model, sklearn.utils.validation
-import fenchel, fenchel.compat
+import fenchel, fenchel.compat, fenchel.features.templates
 X = np.random.default_rng(0).normal(size=(60, 3)); y = np.arange(60)
 S = [[["a"], ["b"]], [["a"], ["c"]]] * 5; T = [["x", "y"], ["y", "x"]] * 5
 W = [["the", "dog", "runs"], ["a", "cat", "sits"]] * 5; V = [["D", "N", "V"]] * 10; D = [[{{"a": 1}}]] * 10
 G = [fenchel.Graph([["a"], ["b"], ["c"]], [(0, 1), (1, 2)])] * 10; L = [["x", "y", "x"], ["y", "y", "x"]] * 5
 B = [[("a", "A"), ("b", "B"), ("c", "A")]] * 9; H = [[2, 0, 2]] * 9
+E = [(np.ones((3, 20)), [[word] for word in words]) for words in W * 10]
+P = fenchel.features.templates.parse_template("U:%x[0,0]\\nB\\nB:%x[0,0]", "crf++")
 t = time.process_time(); {code}; print(time.process_time() - t)
 """
 MODELS = {
@@ -56,6 +58,8 @@ MODELS = {
     "ChainCRF": "fenchel.ChainCRF().fit(S, T).predict(S)",
     "ChainCRF, observed": "fenchel.ChainCRF(observed=True).fit(S, T).predict(S)",
     "ChainCRF, banned": "fenchel.ChainCRF(banned=[('x', 'x')]).fit(S, T).predict(S)",
+    "ChainCRF, lines B": "fenchel.ChainCRF(template=P).fit(W, V).predict(W)",
+    "ChainCRF, vectors and words": "fenchel.ChainCRF().fit(E, V * 10).predict(E)",
     "ChainCRF, hinge": "fenchel.ChainCRF(loss='hinge').fit(S, T).predict(S)",
     "GraphCRF": "fenchel.GraphCRF().fit(G, L).predict(G)",
     "GraphCRF, hinge": "fenchel.GraphCRF(loss='hinge').fit(G, L).predict(G)",
