@@ -31,40 +31,36 @@ class Mixed(NamedTuple):
     @property
     def matrix(self) -> sp.csr_matrix:
         """(n, n_columns) for SciPy, without zeros."""
-        return sp.hstack([as_csr(self.sparse), sp.csr_matrix(self.table.matrix)], format="csr")
+        return sp.hstack([as_csr(part) for part in self.apart()], format="csr")
 
-    @property
-    def sparse(self) -> Rows:
-        """The columns that are not of the table, in a copy."""
-        kept = np.ones(self.nnz, bool)
-        kept[self._places] = False
-        indptr = self.indptr - np.arange(self.indptr.size, dtype=np.uint64) * np.uint64(self.dense)
-        return Rows(indptr, self.indices, self.data[kept], self.n_columns - self.dense)
-
-    @property
-    def table(self) -> Table:
-        """The last columns, in a copy."""
-        return Table(self.data[self._places].reshape(-1), self.shape[0], self.dense)
-
-    @property
-    def _places(self):
-        """(n, dense) where the numbers of the table are."""
-        return self.indptr[1:].astype(np.int64)[:, None] + np.arange(-self.dense, 0)
+    def apart(self) -> tuple[Rows, Table]:
+        """The first columns and the last, in copies."""
+        n, before = self.shape[0], np.arange(self.indptr.size, dtype=np.uint64) * np.uint64(self.dense)
+        indptr = self.indptr - before
+        of_table = _of_table(np.diff(indptr), self.dense)
+        sparse = Rows(indptr, self.indices, self.data[~of_table], self.n_columns - self.dense)
+        return sparse, Table(self.data[of_table], n, self.dense)
 
     def take(self, keep) -> "Mixed":
         """The rows whose numbers or mask `keep` gives."""
-        return beside(as_rows(as_csr(self.sparse)[keep]), self.table.matrix[keep])
+        sparse, table = self.apart()
+        return beside(as_rows(as_csr(sparse)[keep]), table.matrix[keep])
 
 
 def beside(sparse: Rows, table: np.ndarray) -> Mixed:
     """The columns of sparse rows, then those of a table (n, d)."""
     n, dense = table.shape
-    before = np.arange(n + 1, dtype=np.uint64) * np.uint64(dense)
-    indptr = sparse.indptr + before
-    data, of_table = np.empty(sparse.nnz + table.size), np.zeros(sparse.nnz + table.size, bool)
-    of_table[indptr[1:].astype(np.int64)[:, None] + np.arange(-dense, 0)] = True
+    of_table = _of_table(np.diff(sparse.indptr), dense)
+    data = np.empty(of_table.size)
     data[of_table], data[~of_table] = table.ravel(), sparse.data
+    indptr = sparse.indptr + np.arange(n + 1, dtype=np.uint64) * np.uint64(dense)
     return Mixed(indptr, sparse.indices, data, sparse.n_columns + dense, dense)
+
+
+def _of_table(counts, dense: int):
+    """(nnz,) bool: the entries that are of the table; counts (n,): those of each row that are not."""
+    counts = np.stack([counts.astype(np.int64), np.full(counts.size, dense)], axis=1)
+    return np.repeat(np.tile([False, True], counts.shape[0]), counts.ravel())
 
 
 @row_begin.implement(Mixed)

@@ -364,7 +364,8 @@ def with_boundaries(data: Sequences, bias: bool, boundaries: bool) -> Sequences:
     if isinstance(data.rows, Table):
         rows = as_features(np.hstack([data.rows.matrix, more]))
     elif isinstance(data.rows, Mixed):
-        rows = beside(data.rows.sparse, np.hstack([data.rows.table.matrix, more]))
+        sparse, table = data.rows.apart()
+        rows = beside(sparse, np.hstack([table.matrix, more]))
     else:
         rows = as_rows(sp.hstack([as_csr(data.rows), sp.csr_matrix(more)], format="csr"))
     return Sequences(rows, data.edges, data.starts)

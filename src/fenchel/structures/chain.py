@@ -234,7 +234,7 @@ def _seen(rows, labels, width):
     if isinstance(rows, Table):
         return _seen_in_table(rows.matrix, labels, width)
     if isinstance(rows, Mixed):
-        return np.concatenate([_seen(part, labels, width) for part in (rows.sparse, rows.table)])
+        return np.concatenate([_seen(part, labels, width) for part in rows.apart()])
     counts = np.diff(rows.indptr.astype(np.int64))
     of_entry = np.repeat(labels, counts)
     seen = np.zeros(rows.n_columns * width, bool)

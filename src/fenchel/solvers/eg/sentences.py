@@ -176,7 +176,7 @@ def _apart(rows, vectors: bool) -> tuple[Rows, Table]:
         return rows if isinstance(rows, Rows) else as_rows(rows.matrix), Table(NOTHING, n, 0)
     if isinstance(rows, Table):
         return Rows(np.zeros(n + 1, np.uint64), np.empty(0, np.uint32), NOTHING, 0), rows
-    return rows.sparse, rows.table
+    return rows.apart()
 
 
 def _uses_of_rows(problem, rows, table, edges):

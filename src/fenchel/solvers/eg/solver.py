@@ -7,6 +7,7 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY
+from fenchel._mixed import Mixed
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due
@@ -148,7 +149,9 @@ class EG(DualSolver):
         if problem.structure.listed:
             return 10.0
         rows = problem.examples.rows
-        shared = float(np.square(np.asarray(rows.matrix.sum(axis=0))).sum()) / rows.shape[0]
+        parts = rows.apart() if isinstance(rows, Mixed) else (rows,)
+        sums = [np.asarray(part.matrix.sum(axis=0)).ravel() for part in parts]
+        shared = sum(float(each @ each) for each in sums) / rows.shape[0]
         return max(10.0, np.log(max(shared, rows.shape[0]) / (problem.n * lam) / 5.0))
 
     def _dual_of(self, problem, theta):
