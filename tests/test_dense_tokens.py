@@ -143,8 +143,7 @@ def optimum(loss="log"):
 LOG = ["lbfgs", "tron", "sdca", "eg", "eg-gap", "eg-batch", "sag", "sag-nus", "sgd"]
 
 
-@pytest.mark.parametrize("name", LOG)
-@both_ways
+@pytest.mark.parametrize("name, made", [*((name, dense) for name in LOG), ("lbfgs", mixed), ("sdca", mixed)])
 def test_every_solver_finds_the_same_optimum(name, made):
     problem, best = optimum()
     problem = made(problem)

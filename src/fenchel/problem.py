@@ -26,8 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel._mixed import Mixed
-from fenchel._sparse import Table
+from fenchel._sparse import Rows
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.curvature import Curved
@@ -297,8 +296,7 @@ class Problem(Certified, Curved):
     @property
     def _several_rows(self):
         """The kernels that take several rows at a time, where features are dense and there are such."""
-        dense = isinstance(self.design.rows, Table | Mixed)
-        return SEVERAL_ROWS.get(self.structure.name) if dense else None
+        return None if isinstance(self.design.rows, Rows) else SEVERAL_ROWS.get(self.structure.name)
 
     def _given(self, scores) -> np.ndarray:
         """The scores, or an empty array of their kind: kernels are compiled once for both."""
