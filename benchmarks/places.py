@@ -78,7 +78,7 @@ def workers_against_one(rows, columns, tol):
     with tempfile.TemporaryDirectory() as folder:
         shards = shard_rows(batches(), folder + "/shards", rows=rows // 20)
         for count in (1, 2):
-            settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "ERROR"}
+            settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
             with LocalCluster(n_workers=count, **settings) as cluster, Client(cluster):
                 for solver in ("lbfgs", "cd-dual"):
                     LogisticRegression(solver=solver, tol=0.5).fit(shards)  # kernels

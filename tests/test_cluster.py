@@ -5,7 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
+from commands import misused
 from fenchel import LinearSVC, LogisticRegression, MaxEnt
+from fenchel.estimators.elsewhere import dealt
 from fenchel.io.sharding import shard_events, shard_rows
 
 distributed = pytest.importorskip("distributed")
@@ -14,7 +16,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture
 def client():
     """Of two workers in this process: what crosses between them goes through Dask all the same."""
-    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -111,3 +113,17 @@ def test_a_checkpoint_of_the_whole_run(client, shards, alone, tmp_path):
     assert model.certificate_.converged
     assert model.certificate_.passes == whole.certificate_.passes
     np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-12)
+
+
+def test_wrong_options_are_a_sentence(shards, tmp_path):
+    (tmp_path / "rows").write_text("0 1:1\n1 2:1\n")
+    train = "train", "lr", tmp_path / "rows", "-o", tmp_path / "model"
+    assert "is for shards" in misused(*train, "--workers", 2)
+    train = "train", "lr", shards.folder, "-o", tmp_path / "model"
+    assert "give one" in misused(*train, "--workers", 2, "--scheduler", "tcp://127.0.0.1:1")
+
+
+def test_shares_of_shards_are_about_even():
+    parts = dealt([4] * 7, 3)
+    assert sorted(number for part in parts for number in part) == list(range(7))
+    assert [len(part) for part in parts] == [3, 2, 2]

@@ -31,7 +31,7 @@ def _client(workers, scheduler):
     except ImportError:
         raise Failure("Dask is not installed; pip install 'fenchel[dask]'") from None
     if scheduler is None:
-        settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "ERROR"}
+        settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
         with LocalCluster(n_workers=workers, **settings) as local, Client(local) as client:
             yield client
         return
