@@ -81,6 +81,16 @@ def test_hinge(classes, solver):
     same_optimum(problem, 3, solver, tol=1e-3, against="cd-dual")
 
 
+def test_iterative_scaling():
+    rng = np.random.default_rng(0)
+    X, y = sp.random(80, 12, 0.3, "csr", random_state=0), rng.integers(2, size=80)
+    problem = problems.binary(X, y, C=1.0)
+    alone, found = (solve(one, "gis", max_passes=20, tol=0.0) for one in (problem, spread_here(problem, 3)))
+    np.testing.assert_allclose(found.w, alone.w, rtol=1e-9)
+    with pytest.raises(ValueError, match="gis needs features ≥ 0, but there is -1"):
+        solve(spread_here(problems.binary(-X.ceil(), y), 3), "gis")
+
+
 def test_sums_are_those_of_the_whole():
     problem = made_up(4, fit_intercept=True)
     spread = spread_here(problem, 3)

@@ -257,6 +257,16 @@ class Design:
         """‖x_i‖², (n,), without the constant feature."""
         return _sparse.squared_norms(self.rows)
 
+    @cached_property
+    def largest_row_sum(self) -> float:
+        """The largest Σ_t x_t of a row, without the constant feature."""
+        return float(_sparse.row_sums(self.rows).max(initial=0.0))
+
+    @cached_property
+    def least_entry(self) -> float:
+        """The least entry, at most 0."""
+        return float(min(self.rows.data.min(initial=0.0), 0.0))
+
     def geometry(self) -> dict:
         """What the block kernels of examples, one per row, want to know of the features."""
         return {

@@ -193,7 +193,7 @@ class Cluster:
     def _alive(self) -> dict[str, int]:
         """The workers that there are."""
         if self.client.status != "running":
-            raise ClusterLost("the scheduler is gone")
+            raise ClusterLost(f"{self._address}: the scheduler is gone")
         return self.client.nthreads()
 
     def _homeless(self) -> list[int]:
@@ -220,7 +220,7 @@ class Cluster:
         began = time.monotonic()
         while not (alive := self._guarded(self._alive)):
             if time.monotonic() - began > ALONE:
-                raise ClusterLost(f"{self.client.scheduler.address}: no worker is left")
+                raise ClusterLost(f"{self._address}: no worker is left")
             time.sleep(PATIENCE)
         load = Counter(dict.fromkeys(alive, 0))
         load.update(home for home in self._homes if home in alive)
@@ -273,5 +273,13 @@ class Cluster:
         except ClusterLost:
             raise
         except (CancelledError, OSError) as error:
-            address = getattr(self.client.scheduler, "address", "Dask")
-            raise ClusterLost(f"{address}: the scheduler is gone ({type(error).__name__})") from error
+            from distributed.comm import CommClosedError
+
+            gone = isinstance(error, CancelledError | CommClosedError | TimeoutError)
+            if not gone and self.client.status == "running":
+                raise  # a worker's own trouble, such as shards that it cannot read
+            raise ClusterLost(f"{self._address}: the scheduler is gone ({type(error).__name__})") from error
+
+    @property
+    def _address(self) -> str:
+        return getattr(self.client.scheduler, "address", "Dask")

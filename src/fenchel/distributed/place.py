@@ -30,6 +30,8 @@ class Facts(NamedTuple):
     edge_norm: float
     cost: float
     dense: bool
+    row_sum: float  # Σ_t x_t of a row
+    negative: float  # −x, where one is below 0
 
     def joined(self, other: "Facts") -> "Facts":
         """Of both."""
@@ -65,6 +67,8 @@ class Place:
             extent.edge_norm,
             extent.cost,
             isinstance(design.rows, Table),
+            design.largest_row_sum,
+            -design.least_entry,
         )
 
     def settle(self, constant: float, shares) -> None:
@@ -76,7 +80,7 @@ class Place:
 
     def pull(self, number: int, w, known: int | None) -> tuple:
         """`Problem.pull_at` w, kept under this number; known: the number of the scores there, if kept."""
-        scores = None if known is None else self._scores(known)
+        scores = self._scores(known) if known in self._kept else None  # not at a place that was made anew
         pulled, value, moved, scores = self.problem.pull_at(w, scores)
         self._keep(number, Evaluation(w, value, None, moved, scores))
         return pulled, value, moved
@@ -85,10 +89,6 @@ class Place:
         self._kept[number] = evaluation
         for old in sorted(self._kept)[:-KEPT]:
             del self._kept[old]
-
-    def knows(self, number: int) -> bool:
-        """Whether something is kept under this number: not after the place has moved to another machine."""
-        return number in self._kept
 
     def curved_along(self, number: int, direction) -> np.ndarray:
         """`Problem.curved_along` at the weights of that number."""
@@ -100,6 +100,8 @@ class Place:
 
     def move(self, number: int, known: int, delta) -> None:
         """Keep scores + delta under a number of their own."""
+        if known not in self._kept:
+            return  # likewise: nobody asks for these scores any more
         self._keep(number, Evaluation(self._kept[known].w, np.nan, None, np.nan, self._scores(known) + delta))
 
     def _scores(self, number) -> np.ndarray:

@@ -21,7 +21,7 @@ from fenchel.points import NO_WEIGHTS
 from fenchel.problem import Problem
 from fenchel.structures.offsets import Moments, offset_of_labels, offset_of_two
 
-BY_SUMS, IN_ROUNDS = ("lbfgs", "tron"), ("cd-dual", "eg", "eg-gap", "sdca")
+BY_SUMS, IN_ROUNDS = ("lbfgs", "tron", "gis"), ("cd-dual", "eg", "eg-gap", "sdca")
 WIDEST = 2000  # columns of a matrix that is sent
 
 
@@ -59,6 +59,7 @@ class Spread(Problem):
         design = Design(empty, structure.outputs, like.threads, structure.extra, like.free, shifts=False)
         if like.free:
             design = design.with_constant(curvature.constant(facts.mass_squares, facts.shares, like.lam))
+        design.__dict__.update(largest_row_sum=float(facts.row_sum), least_entry=-float(facts.negative))
         places.each("settle", design.constant, facts.shares)
         own = none, structure, like.loss, like.regularizer, like.free, like.threads, like.total
         whole = cls(*own, places, facts)
@@ -88,6 +89,8 @@ class Spread(Problem):
             return Rounds(replace(solver, lane=False))  # its layout has no room for what other places add
         if name in IN_ROUNDS and not sequences:
             return Rounds(solver)
+        if name == "gis" and self.lam == 0.0:
+            raise ValueError("solver 'gis' needs a finite C on examples that are elsewhere; use lbfgs")
         if name not in BY_SUMS:
             able = ", ".join((*BY_SUMS, *IN_ROUNDS))
             raise ValueError(f"solver {name!r} does not work on examples that are elsewhere; use {able}")

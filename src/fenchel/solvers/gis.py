@@ -38,7 +38,7 @@ class GIS(BatchSolver):
 
 def largest_row_sum(problem) -> float:
     """f# = max over x, y of Σ_t f_t(x, y)."""
-    return float(row_sums(problem).max(initial=0.0)) or 1.0
+    return problem.design.largest_row_sum + problem.design.constant or 1.0
 
 
 def row_sums(problem) -> np.ndarray:
@@ -67,14 +67,22 @@ def _update_all(w, expected, empirical, rate, lam):
 def require_nonnegative(problem, name: str) -> None:
     """Iterative scaling bounds e^{z f} by Jensen's inequality, which needs f ≥ 0: huang2010 (5)."""
     rows = problem.examples.rows
-    if rows.nnz and rows.data.min() < 0.0:
-        matrix = _sparse.as_csr(rows).tocoo()
-        entry = int(np.argmax(matrix.data < 0.0))
-        raise ValueError(
-            f"{name} needs features ≥ 0, but row {matrix.row[entry]}, column {matrix.col[entry]} "
-            f"holds {matrix.data[entry]:g}; shift that column (x − min x), "
-            f"or use newton, lbfgs, cd-primal or cd-dual"
-        )
+    least = float(rows.data.min()) if rows.nnz else problem.design.least_entry
+    if least >= 0.0:
+        return
+    raise ValueError(
+        f"{name} needs features ≥ 0, but {_negative(rows, least)}; shift that column (x − min x), "
+        f"or use newton, lbfgs, cd-primal or cd-dual"
+    )
+
+
+def _negative(rows, least: float) -> str:
+    """Where the first one is; of examples that are elsewhere, how small it gets."""
+    if not rows.nnz:
+        return f"there is {least:g}"
+    matrix = _sparse.as_csr(rows).tocoo()
+    entry = int(np.argmax(matrix.data < 0.0))
+    return f"row {matrix.row[entry]}, column {matrix.col[entry]} holds {matrix.data[entry]:g}"
 
 
 def require_seen(problem, name: str) -> None:
