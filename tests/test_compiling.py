@@ -77,7 +77,8 @@ def decorators(function):
 def is_kernel(function):
     """What runs compiled only; what is implemented for a named tuple is called by kernels alone too."""
     return any(
-        each.startswith(("njit", "helper", "external", "base.block_")) for each in decorators(function)
+        each.startswith(("njit", "helper", "external")) or ".implement(" in each
+        for each in decorators(function)
     )
 
 
