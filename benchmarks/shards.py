@@ -1,6 +1,7 @@
-"""Training on data larger than memory: made-up libsvm text, sharded and trained under a limit of memory.
+"""Training on data larger than memory: text sharded and trained under a limit of memory.
 
-python shards.py --gigabytes 4 --limit 1
+python shards.py --gigabytes 4 --limit 1            made-up libsvm text
+python shards.py --kind crf --copies 40 --limit 2   CoNLL-2000, repeated
 
 Text is made once and kept in --folder. Sharding and training are processes of their own, in a control group
 of `--limit` gigabytes where this machine lets us make one (root, cgroup v1 or v2): there the system's cache
@@ -10,6 +11,7 @@ from an empty cache of files.
 """
 
 import argparse
+import gzip
 import os
 import subprocess
 import sys
@@ -17,33 +19,62 @@ import time
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 
-FEATURES, ENTRIES = 1_000_000, 40  # of a row
+FEATURES = 1_000_000
 ROWS = 20_000  # made at a time
 GROUPS = {"v1": "/sys/fs/cgroup/memory", "v2": "/sys/fs/cgroup"}
+ZERO, SPACE, COLON, POINT, NEWLINE, MINUS = (np.uint8(ord(c)) for c in "0 :.\n-")
 
 
-def make_text(path, size):
-    """Rows with a linear truth and noise, as many as fill `size` bytes."""
+def make_text(path, size, entries):
+    """Rows of about so many entries with a linear truth and noise, as many as fill `size` bytes."""
     rng = np.random.default_rng(0)
     truth, written = rng.normal(size=FEATURES), 0
-    columns = np.array([b" %d:" % j for j in range(1, FEATURES + 1)], dtype=object)
-    values = np.array([b"%.2f" % (v / 100) for v in range(1, 101)], dtype=object)
+    room = np.empty(ROWS * (entries * 16 + 4), np.uint8)
+    growth = np.log(FEATURES / entries) * 2 / entries
     with open(path, "wb") as file:
         while written < size:
-            # columns increase by what is often 1 at first and hardly ever at the end: few are frequent
-            gaps = np.exp(rng.random((ENTRIES, ROWS)).cumsum(axis=0) * 0.45)
-            j = np.minimum(gaps.astype(np.int64).cumsum(axis=0), FEATURES - 1).T
-            keep = np.diff(j, axis=1, prepend=-1) > 0
-            v = rng.integers(0, 100, j.shape)
-            score = (truth[j] * (v + 1) / 100 * keep).sum(axis=1) + rng.normal(size=ROWS)
-            parts = np.empty((ROWS, 2 * ENTRIES + 2), dtype=object)
-            parts[:, 0], parts[:, -1] = np.where(score > 0, b"1", b"-1"), b"\n"
-            parts[:, 1:-1:2] = np.where(keep, columns[j], b"")
-            parts[:, 2:-1:2] = np.where(keep, values[v], b"")
-            text = b"".join(parts.ravel().tolist())
-            file.write(text)
-            written += len(text)
+            length = fill_text(truth, rng.random((ROWS, entries, 2)), rng.normal(size=ROWS), growth, room)
+            file.write(room[:length])
+            written += length
+
+
+@njit(cache=True)
+def fill_text(truth, chances, noise, growth, out):
+    """Lines of text; columns increase by what is often 1 at first and hardly ever at the end. Written."""
+    at = 0
+    for i in range(chances.shape[0]):
+        label, at = at, at + 2
+        column, scale, score = 0, 0.0, noise[i]
+        for e in range(chances.shape[1]):
+            scale += chances[i, e, 0] * growth
+            column += int(np.exp(scale))
+            if column > truth.size:
+                break
+            value = 1 + int(chances[i, e, 1] * 99)  # hundredths
+            score += truth[column - 1] * value / 100
+            out[at] = SPACE
+            at = put_digits(column, out, at + 1)
+            out[at], out[at + 1], out[at + 2] = COLON, ZERO, POINT
+            out[at + 3], out[at + 4] = ZERO + value // 10, ZERO + value % 10
+            at += 5
+        out[label] = MINUS if score < 0 else SPACE  # a blank before a label is none of it
+        out[label + 1] = ZERO + 1
+        out[at] = NEWLINE
+        at += 1
+    return at
+
+
+@njit(cache=True)
+def put_digits(number, out, at):
+    size, rest = 1, number // 10
+    while rest:
+        size, rest = size + 1, rest // 10
+    for k in range(size):
+        out[at + size - 1 - k] = ZERO + number % 10
+        number //= 10
+    return at + size
 
 
 def limited(limit):
@@ -104,27 +135,48 @@ def seconds_of_reading(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gigabytes", type=float, default=4.0, help="of text")
+    parser.add_argument("--kind", choices=["lr", "crf"], default="lr")
+    parser.add_argument("--gigabytes", type=float, default=4.0, help="of libsvm text")
+    parser.add_argument("--entries", type=int, default=160, help="of a row of it")
+    parser.add_argument("--copies", type=int, default=40, help="of CoNLL-2000")
     parser.add_argument("--limit", type=float, default=1.0, help="gigabytes of memory")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/fenchel-shards"))
     parser.add_argument("--tol", default="1e-3")
+    parser.add_argument("--keep", action="store_true", help="shards that are there already")
     chosen = parser.parse_args()
     chosen.folder.mkdir(exist_ok=True)
-    text, shards = chosen.folder / f"{chosen.gigabytes:g}.svm", chosen.folder / f"{chosen.gigabytes:g}"
-    if not text.exists():
-        make_text(text, chosen.gigabytes * 1e9)
-    enter, size = limited(int(chosen.limit * 1e9)), text.stat().st_size
-    print(f"{size / 1e9:.1f} GB of text, memory " + ("limited" if enter else "not limited: no control group"))
-    seconds, most, said = run(["shard", "lr", text, "-o", shards, "--overwrite"], enter)
-    print(f"shard: {size / seconds / 1e6:.0f} MB/s, {most / 1e6:.0f} MB anonymous\n  {said}")
+    text, options = text_of(chosen)
+    shards, enter = text.with_suffix(""), limited(int(chosen.limit * 1e9))
+    size = text.stat().st_size
+    limit = f"limited to {chosen.limit:g} GB" if enter else "not limited: no control group"
+    print(f"{size / 1e9:.2f} GB of text, memory {limit}")
+    if not (chosen.keep and shards.exists()):
+        command = ["shard", chosen.kind, text, "-o", shards, "--overwrite", *options]
+        seconds, most, said = run(command, enter)
+        print(f"shard: {size / seconds / 1e6:.0f} MB/s, {most / 1e6:.0f} MB anonymous\n  {said}")
     reading = seconds_of_reading(shards)
     drop_cache()
-    seconds, most, said = run(
-        ["train", "lr", shards, "-o", chosen.folder / "model", "--tol", chosen.tol], enter
-    )
-    print(
-        f"train: {seconds:.1f} s, {most / 1e6:.0f} MB anonymous; shards are read in {reading:.1f} s\n  {said}"
-    )
+    command = ["train", chosen.kind, shards, "-o", chosen.folder / "model", "--tol", chosen.tol]
+    seconds, most, said = run(command, enter)
+    print(f"train: {seconds:.1f} s, {most / 1e6:.0f} MB anonymous; shards are read in {reading:.1f} s")
+    print(f"  {said}")
+
+
+def text_of(chosen):
+    """The file of text, made once, and the options that `shard` takes with it."""
+    if chosen.kind == "lr":
+        path = chosen.folder / f"{chosen.gigabytes:g}.svm"
+        if not path.exists():
+            make_text(path, chosen.gigabytes * 1e9, chosen.entries)
+        return path, []
+    path = chosen.folder / f"conll{chosen.copies}.txt"
+    if not path.exists():
+        with gzip.open(Path(os.environ["FENCHEL_DATA"]) / "conll2000" / "train.txt.gz") as stream:
+            once = stream.read() + b"\n"
+        with open(path, "wb") as file:
+            for _ in range(chosen.copies):
+                file.write(once)
+    return path, ["--template", "chunk"]
 
 
 if __name__ == "__main__":

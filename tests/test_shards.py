@@ -37,7 +37,7 @@ def small(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("solver", ["auto", "cd-dual", "eg-gap", "sgd", "lbfgs", "tron"])
+@pytest.mark.parametrize("solver", ["auto", "cd-dual", "eg-gap", "sgd", "lbfgs", "tron", "sdca"])
 def test_the_optimum_is_that_of_memory(tmp_path, solver, classes):
     X, y = made_up(classes=classes)
     whole = stored(tmp_path / "shards", X, y)
@@ -136,6 +136,15 @@ def test_parts_add_up_to_the_whole(tmp_path, classes):
     assert len(list(shards.folder.iterdir())) == 5
     with pytest.raises(ValueError, match="there are 0 to 19"):
         shards.part([20])
+
+
+def test_memory_follows_what_there_is(small, monkeypatch):
+    assert small.memory == 2**28
+    monkeypatch.setattr("fenchel.io.shards.available_bytes", lambda: 8_000_000)
+    less = fenchel.Shards(small.folder)
+    assert less.memory == 1_000_001 and less.peak < 300e6
+    with pytest.raises(ValueError, match="memory=0 must be"):
+        fenchel.Shards(small.folder, memory=0)
 
 
 def test_wrong_use_is_a_sentence(small, tmp_path):
@@ -247,6 +256,7 @@ def test_from_the_command_line(tmp_path, monkeypatch):
     done = run("train", "lr", "shards", "-o", "model", "--tol", "1e-6")
     assert done.exit_code == 0
     assert "400 examples, 60 features" in done.stderr
+    assert "stays on disk; training takes about" in done.stderr
     other = LogisticRegression(tol=1e-8).fit(X, y)
     model = fenchel.load(tmp_path / "model")
     assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
@@ -262,6 +272,43 @@ def test_parts_of_a_file_are_the_file(tmp_path, monkeypatch):
     assert len(parts) > 10
     assert (sp.vstack([X for X, _ in parts]) != X).nnz == 0
     assert np.concatenate([y for _, y in parts]).tolist() == y.tolist()
+
+
+class InPieces:
+    """What Dask's collections have of what is asked of them."""
+
+    dask = ()
+
+    def __init__(self, *pieces):
+        self._pieces = pieces
+
+    def to_delayed(self):
+        return [_Delayed(piece) for piece in self._pieces]
+
+
+class _Delayed:
+    def __init__(self, piece):
+        self.compute = lambda: piece
+
+
+def test_collections_in_pieces(tmp_path):
+    X, y = made_up(n=60)
+    whole = shard_rows((InPieces(X[:20], X[20:]), InPieces(y[:20], y[20:])), tmp_path / "a", rows=10)
+    assert (whole.rows.matrix != X).nnz == 0 and whole.pieces.size - 1 == 6
+    with pytest.raises(ValueError, match="in 2 and 1 pieces"):
+        shard_rows((InPieces(X[:20], X[20:]), InPieces(y)), tmp_path / "b")
+    events = some_events(40)
+    bag = shard_events(InPieces(events[:15], events[15:]), tmp_path / "c", min_count=2)
+    assert bag.n == 40 and bag.fact("classes", list) == shard_events(events, tmp_path / "d").facts["classes"]
+
+
+def test_dask_itself(tmp_path):
+    array = pytest.importorskip("dask.array")
+    X, y = made_up(n=60)
+    whole = shard_rows((array.from_array(X.toarray(), (25, 60)), array.from_array(y, 25)), tmp_path / "a")
+    assert (whole.rows.matrix != X).nnz == 0
+    with pytest.raises(ValueError, match="rechunk"):
+        shard_rows((array.from_array(X.toarray(), (25, 30)), array.from_array(y, 25)), tmp_path / "b")
 
 
 # ---- events with names

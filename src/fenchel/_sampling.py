@@ -49,6 +49,12 @@ def draw(tree, u):
     return k - size
 
 
+def draw_many(tree, n, u):
+    """The same for an array of fractions u and weights of 0 … n − 1 that stay as they are meanwhile."""
+    ends = np.cumsum(tree[tree.size // 2 : tree.size // 2 + n])
+    return np.searchsorted(ends[:-1], u * ends[-1], "right")
+
+
 @njit(cache=True)
 def find_largest(tree):
     """The first index of largest weight, in a tree of maxima."""

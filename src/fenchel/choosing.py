@@ -173,7 +173,9 @@ def _is_worth_a_matrix(problem) -> bool:
 
 
 def _fits(name, problem) -> bool:
-    """Whether the dual variables of a solver take at most half of what memory there is."""
+    """Whether the dual variables of a solver take at most half of what memory there is, or lie on disk."""
+    if problem.examples.disk is not None:
+        return True
     return make(name).copies(problem) * array_bytes(problem) <= 0.5 * available_bytes()
 
 

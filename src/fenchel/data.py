@@ -54,6 +54,13 @@ class Examples:
         else:
             yield from self.disk.visits(order)
 
+    def shuffled(self, rng):
+        """The same in an order that is drawn here."""
+        if self.disk is None:
+            yield rng.permutation(self.n).view(np.uint64)
+        else:
+            yield from self.disk.shuffled(rng)
+
 
 def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -> tuple[Examples, float]:
     """Examples from features, targets and sample weights, and the sum of the weights.
@@ -67,7 +74,9 @@ def weighted_examples(rows: Rows | Table, y, weight=None, starts=None, **more) -
         raise ValueError("X has no rows; at least one example is needed")
     if weight is None:
         total = float(n) if whole is None else whole
-        return Examples(rows, y, np.full(n, 1.0 / total), starts, **more), total
+        mass = np.empty(n) if more.get("disk") is None else more["disk"].room(n)
+        mass.fill(1.0 / total)
+        return Examples(rows, y, mass, starts, **more), total
     weight = _checked_weights(weight, n)
     largest = float(weight.max())
     mass = weight / largest  # first, so that neither sums nor quotients overflow

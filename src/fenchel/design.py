@@ -27,6 +27,7 @@ ALONE = 2**18  # multiplications up to which BLAS takes one core; the others are
 IN_BLAS = 0.1  # time of a multiplication inside BLAS relative to one in our loop, about 1 ns
 SIDE_BY_SIDE = 0.25  # likewise one in a loop over dense rows, which fills registers
 CALLS = 2e4  # multiplications that the calls of dense blocks take as long as
+AT_ONCE = 2**20  # rows whose norms are computed in one call: on disk there is no room for those of all
 ONE_CORE = 2**31  # bytes of a matrix from which on only one core factorises it: `curvature.Cholesky`
 FAR = 2.0  # a column is shifted where it is farther from zero than this many times its width: exactly, then
 
@@ -53,10 +54,11 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False, shifts=True):
+    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False, room=None):
         """extra: weights not of X. free: whether offsets are; their constant is then 1.
 
-        shifts: whether columns far from zero may be shifted, which copies all numbers.
+        room: of rows on disk, what gives an array for a number of each; then columns far from zero are not
+        shifted, which would copy all numbers.
         """
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
@@ -65,7 +67,8 @@ class Design:
         self.dim = self.penalised + self.outputs * free
         self.threads = thread_count(threads)
         self.constant = float(free)
-        self.shift = shift_of_far_columns(rows) if free and shifts else None
+        self.shift = shift_of_far_columns(rows) if free and room is None else None
+        self._room = np.empty if room is None else room
         self.rows = rows if self.shift is None else _sparse.minus(rows, self.shift)
         self._centre = None
 
@@ -96,7 +99,7 @@ class Design:
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """A w, (n,) or (n, K)."""
-        out = np.empty((self.n, self.outputs) if self.matrix else self.n)
+        out = self._room((self.n, self.outputs) if self.matrix else self.n)
         if self.table is not None:
             dot = _times_matrix
         else:
@@ -255,7 +258,13 @@ class Design:
     @cached_property
     def norms(self) -> np.ndarray:
         """‖x_i‖², (n,), without the constant feature."""
-        return _sparse.squared_norms(self.rows)
+        if not isinstance(self.rows, _sparse.Rows):
+            return _sparse.squared_norms(self.rows)
+        out = self._room(self.n)
+        for at in range(0, self.n, AT_ONCE):
+            some = self.rows._replace(indptr=self.rows.indptr[at : at + AT_ONCE + 1])
+            out[at : at + AT_ONCE] = _sparse.squared_norms(some)
+        return out
 
     @cached_property
     def largest_row_sum(self) -> float:
@@ -271,7 +280,7 @@ class Design:
         """What the block kernels of examples, one per row, want to know of the features."""
         return {
             "rows": self.rows,
-            "norms": self.norms + self.constant**2,
+            "norms": np.add(self.norms, self.constant**2, out=self._room(self.n)),
             "constant": self.constant,
             "n_weights": self.penalised,
         }

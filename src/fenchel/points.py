@@ -8,6 +8,7 @@ import numpy as np
 from fenchel import certificates
 from fenchel._sparse import squared_norms
 from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
+from fenchel.design import AT_ONCE
 from fenchel.structures.offset_range import OffsetRange
 
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
@@ -43,6 +44,17 @@ class Certified:
         more = price + self.regularizer.slack(own, gap, loss, error)
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
+
+    def logarithms(self, mu) -> np.ndarray:
+        """Scores whose marginals are μ; of examples on disk some at a time, beside them."""
+        if self.examples.disk is None:
+            return self.structure.logarithms(mu)
+        out = None
+        for at in range(0, self.n, AT_ONCE):
+            some = self.structure.logarithms(mu[at : at + AT_ONCE])
+            out = self.examples.room((self.n, *some.shape[1:])) if out is None else out
+            out[at : at + AT_ONCE] = some
+        return out
 
     def offset_range(self, w, b, radius: float) -> OffsetRange | None:
         """Bounds of the optimum's free offsets where its weights are within `radius` of w.

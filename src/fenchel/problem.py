@@ -105,8 +105,8 @@ class Problem(Certified, Curved):
 
     @cached_property
     def design(self) -> Design:
-        rows, structure, shifts = self.examples.rows, self.structure, self.examples.disk is None
-        design = Design(rows, structure.outputs, self.threads, structure.extra, self.free, shifts)
+        rows, structure, disk = self.examples.rows, self.structure, self.examples.disk
+        design = Design(rows, structure.outputs, self.threads, structure.extra, self.free, disk and disk.room)
         return self._with_constant(design)
 
     def _with_constant(self, design) -> Design:
@@ -283,7 +283,7 @@ class Problem(Certified, Curved):
         Those only of two classes with the log loss: they are as few as the examples.
         """
         if self.structure.name == "binary" and not self.loss.hinge:
-            known, scores = scores is not None, np.empty(self.n) if scores is None else scores
+            known, scores = scores is not None, self.examples.room(self.n) if scores is None else scores
             kernel, given = binary_batch.value_and_pull, (known, scores)
         elif self.loss.hinge:
             kernel, given = losses.hinge_value_and_pull, (self._given(scores),)
@@ -377,19 +377,19 @@ class Problem(Certified, Curved):
         tilted = self.structure.tilted(self.blocks, mu, self.each_part, overwrite)
         if tilted is not None:
             return tilted
-        scores = self.structure.logarithms(mu)
+        scores = self.logarithms(mu)
         scores += self.structure.offset(self.blocks, scores, self.each_part)
         return self.marginals(scores, scores if scores.shape == self.shape else None)
 
     def block_gaps(self, mu, scores) -> np.ndarray:
         """(n,) how much each example contributes to the gap, before its mass."""
-        gaps = np.empty(self.n)
+        gaps = self.examples.room(self.n)
         self.value_and_gap(NO_WEIGHTS, scores, mu, gaps)
         return gaps
 
     def value_and_gap(self, v, scores, mu, gaps=None, entropies=NO_WEIGHTS):
         """Σ m_i loss_i, Σ m_i · block gap and Σ m_i ‖y_i − μ_i‖₁ at the weights v or the scores."""
-        gaps = np.empty(self.n) if gaps is None else gaps
+        gaps = self.examples.room(self.n) if gaps is None else gaps
         if mu is not None and entropies.size == 0:
             self._require_entropy()
         shared = v, self._given(scores), mu, entropies, gaps

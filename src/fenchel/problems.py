@@ -133,6 +133,7 @@ def chain(
     sample_weight=None,
     token_weight=None,
     threads=None,
+    disk=None,
     **constant,
 ) -> Problem:
     """Sequences of labels: linear-chain conditional random fields, or max-margin Markov networks.
@@ -145,18 +146,20 @@ def chain(
     label, and of neighbouring labels, that the data show have one; or (d,) bool, the weights there are, in
     the order of the result. banned: (K, K) bool, pairs that cannot be.
     token_weight: (N,) what a wrong label costs under the hinge loss; 1 unless given. Constant, sample_weight
-    (per sequence), labels and threads as in `flat`. The weights of the result are [W (A, K) | V (B, K, K) |
-    transitions (K, K)], row by row. Start, end and bias of a label are attributes that X holds.
+    (per sequence), labels, threads and disk as in `flat`. The weights of the result are
+    [W (A, K) | V (B, K, K) | transitions (K, K)], row by row. Start, end and bias of a label are attributes
+    that X holds.
     """
     loss, X = _loss(loss), arrays.matrix(X)
     N = X.shape[0]
     starts = arrays.starts_of(starts, N, "X", "sequence {} has no tokens; at least one is needed")
     codes, size = arrays.label_codes(y, N, labels)
     E = sp.csr_matrix((N, 0)) if edges is None else arrays.matrix(edges)
+    E = E if isinstance(E, Rows) else as_rows(E)
     if E.shape[0] != N:
         raise ValueError(f"edges has {E.shape[0]} rows but X has {N}; they must match")
     _require_room(X.shape[1] * size + (E.shape[1] + transitions) * size**2)
-    more = {"edges": as_rows(E), "cost": arrays.token_costs(token_weight, N, loss)}
+    more = {"edges": E, "cost": arrays.token_costs(token_weight, N, loss), "disk": disk}
     examples, total = weighted_examples(
         X if isinstance(X, Mixed) else as_features(X), codes, sample_weight, starts, **more
     )
@@ -167,7 +170,16 @@ def chain(
 
 
 def projective(
-    F, heads, starts, *, single_root=True, loss="log", sample_weight=None, threads=None, **constant
+    F,
+    heads,
+    starts,
+    *,
+    single_root=True,
+    loss="log",
+    sample_weight=None,
+    threads=None,
+    disk=None,
+    **constant,
 ) -> Problem:
     """Projective trees: dependency parsing, conditional random fields or max-margin over trees.
 
@@ -175,7 +187,7 @@ def projective(
     other: the root, then the other words in their order. starts: (n + 1,) where the words of each sentence
     begin, from 0 to N. heads: (N,) the true ones, 0 for the root, else a word of the sentence from 1.
     single_root: whether only one word has the root as its head. With the hinge loss a wrong head costs 1.
-    Constant, weights and threads as in `flat`.
+    Constant, weights, threads and disk as in `flat`.
     """
     loss, heads = _loss(loss), arrays.head_numbers(heads)
     starts = arrays.starts_of(starts, heads.size, "heads", "sentence {} has no words; at least one is needed")
@@ -183,10 +195,12 @@ def projective(
     offsets = trees.arc_offsets(starts)
     if rows.shape[0] != int(offsets[-1]):
         raise ValueError(f"F has {rows.shape[0]} rows, expected {offsets[-1]}: n·n arcs of n words each")
-    for i, (a, b) in enumerate(pairwise(starts.tolist())):
+    for i, (a, b) in enumerate(
+        pairwise(starts.tolist()) if disk is None else ()
+    ):  # there they were looked at
         _require_projective(i, heads[a:b].tolist(), single_root)
     _require_room(rows.n_columns)
-    examples, total = weighted_examples(rows, arc_targets(heads, starts), sample_weight, offsets)
+    examples, total = weighted_examples(rows, arc_targets(heads, starts), sample_weight, offsets, disk=disk)
     structure = Projective(bool(single_root))
     return Problem(examples, structure, loss, regularizer(total, constant), False, threads, total)
 

@@ -10,8 +10,9 @@ from fenchel.cli.kinds import Kind
 from fenchel.cli.output import count, listed, say
 from fenchel.cli.progress import reading
 
-AFTER = """The files are read once, a megabyte at a time. The folder is there when it is whole: an error or an
-interrupt leaves nothing behind. `fenchel train KIND FOLDER` trains on it, in Python fit(Shards(FOLDER))."""
+AFTER = """The files are read a megabyte at a time: once, or once more to count names and attributes. The
+folder is there when it is whole: an error or an interrupt leaves nothing behind, and the command can be given
+again. `fenchel train KIND FOLDER` trains on it, in Python fit(Shards(FOLDER))."""
 
 
 def _command(kind: Kind) -> click.Command:
@@ -41,7 +42,7 @@ def _command(kind: Kind) -> click.Command:
     return command
 
 
-@click.group(cls=KindGroup, make=_command, kinds=("lr", "maxent"))
+@click.group(cls=KindGroup, make=_command, kinds=("lr", "maxent", "crf", "parser"))
 def shard():
     """Write text of any size as arrays on disk, for data larger than memory.
 

@@ -5,7 +5,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
 from fenchel._mixed import Mixed
-from fenchel._sparse import as_csr
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_crfsuite
@@ -21,7 +20,9 @@ from fenchel.estimators.sequence_labels import (
 )
 from fenchel.estimators.sequence_predictions import SequencePredictions
 from fenchel.estimators.settings import check_settings
+from fenchel.estimators.stored import refuse_targets, sequences_on_disk
 from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
+from fenchel.io.shards import Shards
 
 
 class ChainCRF(SequencePredictions, Trained):
@@ -121,8 +122,8 @@ class ChainCRF(SequencePredictions, Trained):
 
     # ---- training
 
-    def fit(self, X, y, sample_weight=None, token_weight=None):
-        """Fit the model to labelled sequences.
+    def fit(self, X, y=None, sample_weight=None, token_weight=None):
+        """Fit the model to labelled sequences; or to `fenchel.Shards` alone.
 
         Parameters
         ----------
@@ -140,13 +141,16 @@ class ChainCRF(SequencePredictions, Trained):
         return self.fit_encoded(self.encode_training(X, y, sample_weight, token_weight))
 
     def encode_training(
-        self, X, y, sample_weight=None, token_weight=None, *, source=None
+        self, X, y=None, sample_weight=None, token_weight=None, *, source=None
     ) -> LabelledSequences:
         """Labelled sequences as numbers; learns the attributes and labels.
 
         source: where attributes come from (`features.sequences`), where X and the template do not say it.
         """
         check_settings(self)
+        if isinstance(X, Shards):
+            refuse_targets(y, token_weight)
+            return sequences_on_disk(self, X, sample_weight)
         require_sequences(X, template=self.template)
         source = source_for(X, self.template) if source is None else source
         data = with_boundaries(source.learn(X, self.min_count), self.bias, self.boundaries)
@@ -169,18 +173,23 @@ class ChainCRF(SequencePredictions, Trained):
         settings = dict(
             loss=self.loss,
             labels=data.classes.size,
-            edges=as_csr(full.sequences.edges) if full.sequences.edges.n_columns else None,
+            edges=full.sequences.edges if full.sequences.edges.n_columns else None,
             transitions=self._has_table(data.source),
             observed=self.observed,
             banned=banned_pairs(self.banned, data.classes),
             sample_weight=full.weight,
             token_weight=full.token_weight,
             threads=self.n_jobs,
+            disk=data.disk,
         )
         constant = {} if changes.keys() & (CONSTANTS.keys() | SPARSE.keys()) else self._constants()
         rows, starts = full.sequences.rows, full.sequences.starts
-        rows = rows if isinstance(rows, Mixed) else rows.matrix
+        rows = rows if isinstance(rows, Mixed) or data.disk is not None else rows.matrix
         return problems.chain(rows, full.codes, starts, **(settings | constant | changes))
+
+    def weights_of(self, data):
+        """How much each sequence counts; None where all count one."""
+        return data.weight
 
     def _constants(self) -> dict:
         """By the names of `fenchel.constants`."""

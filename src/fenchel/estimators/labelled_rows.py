@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight
 
 from fenchel._sparse import Rows
+from fenchel.design import AT_ONCE
 from fenchel.io.shards import Shards
 
 
@@ -37,9 +38,17 @@ def rows_on_disk(model, shards: Shards, y, sample_weight) -> LabelledRows:
     shards.verify()
     rows, labels = shards.rows, shards.array("labels")
     classes = np.array(shards.fact("classes", list), dtype=np.float64)
-    codes = np.searchsorted(classes, labels)
+    codes = _codes(shards, classes, labels)
     if classes.size < 2:
         raise ValueError(f"{shards.folder}: all labels are the same, expected two classes or more")
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, labels[:, None], dtype=np.float64)
     return LabelledRows(rows, codes, classes, sample_weight, shards)
+
+
+def _codes(shards, classes, labels) -> np.ndarray:
+    """The number of each one's class; of two classes as the problem wants it, so that it is not copied."""
+    codes = shards.room(labels.size) if classes.size == 2 else np.empty(labels.size, np.int64)
+    for at in range(0, labels.size, AT_ONCE):
+        codes[at : at + AT_ONCE] = np.searchsorted(classes, labels[at : at + AT_ONCE])
+    return codes

@@ -14,8 +14,10 @@ from fenchel.estimators.matching import Match
 from fenchel.estimators.restored import read_weights
 from fenchel.estimators.sequence_labels import check_sequence_weights, cut, label_lists
 from fenchel.estimators.settings import check_count, check_settings
+from fenchel.estimators.stored import refuse_targets, trees_on_disk
 from fenchel.estimators.treebank import Treebank, as_heads, as_tokens, usable
 from fenchel.features.arcs import PRESETS, ArcFeatures
+from fenchel.io.shards import Shards
 from fenchel.structures import tree_decoding
 from fenchel.trees import arc_offsets
 
@@ -103,8 +105,8 @@ class DependencyParser(Trained):
 
     # ---- training
 
-    def fit(self, sentences, heads, labels=None, sample_weight=None):
-        """Fit the model to sentences with the heads of their words.
+    def fit(self, sentences, heads=None, labels=None, sample_weight=None):
+        """Fit the model to sentences with the heads of their words; or to `fenchel.Shards` alone.
 
         Parameters
         ----------
@@ -116,9 +118,12 @@ class DependencyParser(Trained):
         """
         return self.fit_encoded(self.encode_training(sentences, heads, labels, sample_weight))
 
-    def encode_training(self, sentences, heads, labels=None, sample_weight=None) -> Treebank:
+    def encode_training(self, sentences, heads=None, labels=None, sample_weight=None) -> Treebank:
         """Sentences and heads as numbers; learns the features."""
         check_settings(self)
+        if isinstance(sentences, Shards):
+            refuse_targets(heads, labels)
+            return trees_on_disk(self, sentences, sample_weight)
         if self.template not in PRESETS:
             raise ValueError(f"template={self.template!r}; there is {', '.join(map(repr, PRESETS))}")
         tokens = as_tokens(sentences)
@@ -129,15 +134,19 @@ class DependencyParser(Trained):
         features = ArcFeatures.learn(tokens, flat, **kept)
         if features.n_columns == 0:
             raise ValueError(f"no feature is of min_count={self.min_count} arcs; lower min_count")
-        rows = features.rows(tokens)
-        return Treebank(tokens, flat, rows, features, codes, classes, weight, crossing)
+        rows, true = features.rows(tokens), None if codes is None else features.rows(tokens, flat)
+        return Treebank(tokens.starts, flat, rows, features, codes, classes, weight, crossing, true)
 
     def problem(self, data: Treebank):
         """What this model minimises on the sentences."""
         check_settings(self)
         settings = {"loss": self.loss, "single_root": self.single_root, "sample_weight": data.weight}
-        settings |= {"threads": self.n_jobs, "C": self.C}
-        return problems.projective(data.rows, data.heads, data.tokens.starts, **settings)
+        settings |= {"threads": self.n_jobs, "C": self.C, "disk": data.disk}
+        return problems.projective(data.rows, data.heads, data.starts, **settings)
+
+    def weights_of(self, data):
+        """How much each sentence counts; None where all count one."""
+        return data.weight
 
     def shared_with(self, origin, data):
         """Features by their names; of hashed ones all, or none where words and tags have other numbers."""
@@ -162,10 +171,9 @@ class DependencyParser(Trained):
 
     def _labels_of(self, data) -> ArcLabels:
         if self.C not in data.models_of_labels:
-            rows = data.features.rows(data.tokens, data.heads)
             settings = {"C": self.C, "threads": self.n_jobs}
             run = {"solver": "auto", "tol": self.tol, "max_passes": self.max_iter}
-            fitted = ArcLabels.fit(rows, data.codes, data.classes, self.min_count, settings, **run)
+            fitted = ArcLabels.fit(data.true_rows, data.codes, data.classes, self.min_count, settings, **run)
             data.models_of_labels[self.C] = fitted
         return data.models_of_labels[self.C]
 

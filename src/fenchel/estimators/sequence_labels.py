@@ -9,13 +9,17 @@ import scipy.sparse as sp
 from fenchel.estimators.inputs import as_numbers, describe, is_list, require_list
 from fenchel.features.sequences import Sequences
 from fenchel.features.tokens import Tokens
+from fenchel.io.shards import Shards
 
 NONE = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True)
 class LabelledSequences:
-    """What a ChainCRF is fitted to: sequences and label codes (N,) as numbers, and what they stand for."""
+    """What a ChainCRF is fitted to: sequences and label codes (N,) as numbers, and what they stand for.
+
+    disk: where they lie, if they are not in memory.
+    """
 
     sequences: Sequences
     codes: np.ndarray
@@ -23,6 +27,7 @@ class LabelledSequences:
     source: object
     weight: np.ndarray | None = None
     token_weight: np.ndarray | None = None
+    disk: Shards | None = None
 
     def without_empty(self) -> "LabelledSequences":
         """The same without sequences of no token, which have no part in the objective."""

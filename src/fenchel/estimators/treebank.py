@@ -11,18 +11,20 @@ from fenchel.estimators.inputs import require_list
 from fenchel.estimators.sequence_labels import code_labels, label_lists
 from fenchel.features.arcs import ArcFeatures, require_tags
 from fenchel.features.tokens import Tokens
+from fenchel.io.shards import Shards
 
 
 @dataclass(frozen=True)
 class Treebank:
     """What a DependencyParser is fitted to, with what was learnt of it.
 
-    tokens: the sentences whose trees are projective. heads: (N,) of their words. rows: a row of features for
-    each arc. codes, classes: the labels of arcs, None where there are none. left_out: the numbers of the
-    sentences whose arcs cross.
+    starts: (n + 1,) of the sentences whose trees are projective. heads: (N,) of their words. rows: a row of
+    features for each arc. codes, classes: the labels of arcs, None where there are none. left_out: the
+    numbers of the sentences whose arcs cross. true_rows: where there are labels, features of true arcs.
+    disk: where they lie, if they are not in memory.
     """
 
-    tokens: Tokens
+    starts: np.ndarray
     heads: np.ndarray
     rows: Rows
     features: ArcFeatures
@@ -30,6 +32,8 @@ class Treebank:
     classes: np.ndarray | None
     weight: np.ndarray | None
     left_out: list[int]
+    true_rows: Rows | None = None
+    disk: Shards | None = None
     models_of_labels: dict = field(default_factory=dict)  # by C: labels do not depend on the weights of arcs
 
 

@@ -35,7 +35,7 @@ BETWEEN, AROUND, ALONE = 13, 14, 18
 TEMPLATES, ATTACHMENTS = 19, 15
 DISTANCES = ("1", "2", "3", "4", "5", "6-10", "11+")
 FIXED = 35  # features of an arc beside those of tags between
-_ONE, _PAIR = np.uint64(1), np.uint64(2)
+_ZERO, _ONE, _PAIR = np.uint64(0), np.uint64(1), np.uint64(2)
 _ODD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 ABSENT = np.uint32(0xFFFFFFFF)
@@ -49,6 +49,24 @@ class Sentences(NamedTuple):
     tags: np.ndarray  # (N,) uint64, below n_tags
     n_words: np.uint64
     n_tags: np.uint64
+
+
+class Counted(NamedTuple):
+    """The first `size` keys, in the order met, in how many arcs each is, and their slots as in a Table."""
+
+    keys: np.ndarray
+    counts: np.ndarray
+    slots: np.ndarray
+    size: np.uint64
+
+    def often(self, min_count: int) -> np.ndarray:
+        """The keys of so many arcs."""
+        return self.keys[: self.size][self.counts[: self.size] >= min_count]
+
+
+def nothing_counted() -> Counted:
+    """Before the first sentence."""
+    return Counted(np.empty(1024, np.uint64), np.empty(1024, np.uint32), np.zeros(4096, np.uint32), _ZERO)
 
 
 class Table(NamedTuple):
@@ -172,13 +190,12 @@ def fill_slots(keys, count, slots):
 
 
 @njit(cache=True, nogil=True)
-def count_keys(d, heads, observed, room):
-    """All keys in the order met, and in how many arcs each is; of true arcs alone, if `observed`.
+def count_keys(d, heads, observed, room, counted):
+    """All keys that were Counted, with those of these sentences; of true arcs alone, if `observed`.
 
     room: for the keys of an arc.
     """
-    keys, counts, slots = np.empty(1024, np.uint64), np.empty(1024, np.uint32), np.zeros(4096, np.uint32)
-    size = np.uint64(0)
+    keys, counts, slots, size = counted
     for i in range(np.uint64(d.starts.size - 1)):
         n = np.int64(d.starts[i + _ONE] - d.starts[i])
         for m in range(1, n + 1):
@@ -200,7 +217,7 @@ def count_keys(d, heads, observed, room):
                     if size > np.uint64(slots.size // 2):
                         slots = np.zeros(2 * slots.size, np.uint32)
                         fill_slots(keys, size, slots)
-    return keys[:size], counts[:size]
+    return Counted(keys, counts, slots, size)
 
 
 @helper(cache=True, nogil=True)

@@ -25,6 +25,7 @@ from fenchel.features.arc_keys import (
     fill_rows,
     fill_slots,
     look_up,
+    nothing_counted,
     score_arcs,
 )
 from fenchel.features.tokens import Tokens
@@ -53,17 +54,30 @@ class ArcFeatures:
         min_count: how many arcs must have a feature. observed: whether only features of true arcs count; else
         those of all arcs that could be. hash_bits: no table, but 2^hash_bits weights, shared by chance.
         """
-        require_tags(tokens)
-        words, tags = (Vocabulary(_used(tokens, column)) for column in (0, 1))
+        return cls.learn_batches(
+            [(tokens, heads)], min_count=min_count, observed=observed, hash_bits=hash_bits
+        )
+
+    @classmethod
+    def learn_batches(cls, batches, *, min_count=1, observed=True, hash_bits=None) -> "ArcFeatures":
+        """The same of (tokens, heads, ...) that come some at a time, and again with each iter()."""
+        words, tags = Vocabulary(), Vocabulary()
+        for tokens, *_ in batches:
+            require_tags(tokens)
+            for column, names in enumerate((words, tags)):
+                for value in _used(tokens, column):
+                    names.add(value)
         table = Table(
             np.zeros(1, np.uint32), np.zeros(0, np.uint64), 0 if hash_bits is None else 2**hash_bits
         )
         features = cls(words, tags, table)
         if hash_bits is not None:
             return features
-        sentences = features.code(tokens)
-        keys, counts = count_keys(sentences, heads, bool(observed), features.room(sentences))
-        return cls(words, tags, table_of(keys[counts >= min_count]))
+        counted = nothing_counted()
+        for tokens, heads, *_ in batches:
+            sentences = features.code(tokens)
+            counted = count_keys(sentences, heads, bool(observed), features.room(sentences), counted)
+        return cls(words, tags, table_of(counted.often(min_count)))
 
     @property
     def n_columns(self) -> int:

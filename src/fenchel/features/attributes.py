@@ -11,15 +11,13 @@ import numpy as np
 
 from fenchel._sparse import Rows
 from fenchel.features import interning
-from fenchel.features.interning import ABSENT, Grid, Plan, Table
+from fenchel.features.counting import AttributeCounts
+from fenchel.features.interning import ABSENT, Plan, Table
 from fenchel.features.lines import PLACES
-from fenchel.features.patterns import function_of
 from fenchel.features.templates import Template, read_template
 from fenchel.features.tokens import Tokens
+from fenchel.features.values import Words
 from fenchel.features.vocabulary import Vocabulary
-
-_MEMO = 1_000_000  # distinct strings of a column that are remembered with their values
-_NONE = int(ABSENT)  # for lists, which become arrays faster if all are plain integers
 
 
 class Extractor:
@@ -63,13 +61,30 @@ class Extractor:
             raise ValueError(f"min_count is {min_count}; it must be at least 1")
         if tokens.n_tokens == 0:
             raise ValueError("no tokens to take attributes from")
-        self._compile(tokens.n_columns)
-        self._words = _Words(self._sources, self.template.dialect, self._reach, Vocabulary(), grow=True)
+        self._begin(tokens.n_columns)
         grid = self._words.lay_out(tokens)
         unary = self._unary.learn(grid, min_count)
         edges = self._edges.learn(grid, min_count) if self._edges.lines else None
         self._forget_unused()
         return unary, edges
+
+    def fit_batches(self, batches, min_count: int = 1) -> None:
+        """Learn the attributes of Tokens that come some at a time; all have the columns of the first."""
+        counts = None
+        for tokens in batches:
+            if counts is None:
+                self._begin(tokens.n_columns)
+                counts = self._unary.counts(), self._edges.counts()
+            if tokens.n_columns != self.n_columns:
+                raise ValueError(f"{tokens.n_columns} columns, expected {self.n_columns} as before")
+            grid = self._words.lay_out(tokens)
+            for some in counts:
+                some.add(grid)
+        if counts is None:
+            raise ValueError("no tokens to take attributes from")
+        self._unary.choose(counts[0], min_count)
+        self._edges.choose(counts[1], min_count)
+        self._forget_unused()
 
     def transform(self, tokens: Tokens) -> tuple[Rows, Rows | None]:
         """The rows of tokens, as `fit` gives them; attributes it did not learn are dropped."""
@@ -121,8 +136,13 @@ class Extractor:
         vocabulary = Vocabulary.from_arrays(arrays["value_text"], arrays["value_offsets"])
         self._unary.restore(arrays["groups"], arrays["keys"], len(vocabulary))
         self._edges.restore(arrays["edge_groups"], arrays["edge_keys"], len(vocabulary))
-        self._words = _Words(self._sources, self.template.dialect, self._reach, vocabulary, grow=False)
+        self._words = Words(self._sources, self.template.dialect, self._reach, vocabulary, grow=False)
         return self
+
+    def _begin(self, n_columns):
+        """Before the first token."""
+        self._compile(n_columns)
+        self._words = Words(self._sources, self.template.dialect, self._reach, Vocabulary(), grow=True)
 
     def _compile(self, n_columns):
         """Plans of the lines that fit data of so many columns."""
@@ -147,97 +167,12 @@ class Extractor:
             vocabulary = vocabulary.keep(used)
         self._unary.index()
         self._edges.index()
-        self._words = _Words(self._sources, self.template.dialect, self._reach, vocabulary, grow=False)
+        self._words = Words(self._sources, self.template.dialect, self._reach, vocabulary, grow=False)
 
     def _fitted(self):
         if self.n_columns is None:
             raise ValueError("this extractor has not learned its attributes yet; call fit first")
         return self
-
-
-class _Words:
-    """From the strings of tokens to value ids, for all sources of a template."""
-
-    def __init__(self, sources, dialect, reach, vocabulary, grow):
-        self.vocabulary = vocabulary
-        self._reach = max(reach, 1)  # Wapiti's @0 is one before the first
-        number = _Adder(vocabulary) if grow else _Getter(vocabulary)
-        columns = [source.column for source in sources]
-        self._used = sorted(set(columns))
-        functions = [function_of(source) for source in sources]
-        self._memos = [
-            _Memo([f for f, k in zip(functions, columns, strict=True) if k == j], number) for j in self._used
-        ]
-        self._column = np.array(columns, np.uint64)
-        # sources are sorted by column: which column is whose, where its sources begin, how many they are
-        looks = {"return_inverse": True, "return_index": True, "return_counts": True}
-        _, begin, order, sizes = np.unique(np.array(columns, np.int64), **looks)
-        self._stride = sizes[order].astype(np.uint64)
-        # the place of a source among those of its column
-        self._place = (np.arange(order.size) - begin[order]).astype(np.uint64)
-        self._order = order
-        self._pads = _pad_ids(functions, dialect, self._reach, number)
-
-    def lay_out(self, tokens):
-        """The values of all sources at all tokens, for the kernels."""
-        ids, begins = [], []
-        for j, memo in zip(self._used, self._memos, strict=True):
-            begins.append(len(ids))
-            for value in tokens.values[j] if tokens.n_tokens else ():
-                ids += memo[value]
-        base = self._place + np.array(begins, np.uint64)[self._order]
-        ids = np.array(ids, np.uint32)
-        size = tokens.n_tokens + 2 * self._reach * len(tokens)
-        out = np.empty((base.size, size), np.uint32)
-        where = (self._column, ids, base, self._stride, self._pads, self._reach)
-        interning.lay_out(tokens.starts, np.ascontiguousarray(tokens.codes), *where, out)
-        return Grid(out.reshape(-1), tokens.starts, self._reach, size)
-
-
-class _Memo(dict):
-    """From a string to the value ids of all sources of its column."""
-
-    def __init__(self, functions, number):
-        self._functions = functions
-        self._number = number
-
-    def __missing__(self, value):
-        if len(self) >= _MEMO:
-            self.clear()
-        self[value] = ids = [self._number(function(value)) for function in self._functions]
-        return ids
-
-
-class _Adder:
-    """Ids of values, new ones for new values; none for None."""
-
-    def __init__(self, vocabulary):
-        self._vocabulary = vocabulary
-
-    def __call__(self, value):
-        return _NONE if value is None else self._vocabulary.add(value)
-
-
-class _Getter:
-    """Ids of known values."""
-
-    def __init__(self, vocabulary):
-        self._vocabulary = vocabulary
-
-    def __call__(self, value):
-        return self._vocabulary.get(value, _NONE)
-
-
-def _pad_ids(functions, dialect, reach, number):
-    """(D, 2, P) what each source gives before and behind a sentence, by distance."""
-    if dialect == "preset":
-        return np.full((len(functions), 2, 1), ABSENT, np.uint32)
-    if dialect == "crf++":
-        pads = [[f"_B{sign}{k}" for k in range(1, reach + 1)] for sign in "-+"]
-    else:
-        pads = [[f"_x{sign}{k}" for k in (1, 2, 3, 4, "#")] for sign in "-+"]
-    ids = [[[number(function(pad)) for pad in side] for side in pads] for function in functions]
-    return np.array(ids, np.uint32).reshape(len(functions), 2, len(pads[0]))
 
 
 class _Attributes:
@@ -266,16 +201,23 @@ class _Attributes:
         numbers = np.empty((len(self.lines), n), np.uint32)
         keys, begin = [], np.zeros(len(self._heads) + 1, np.uint64)
         for g, width in enumerate(self._width):
-            found, count = interning.intern_group(
-                plan, grid, np.flatnonzero(plan.group == g).astype(np.uint64), width, numbers
-            )
-            keys.append(found.reshape(count, width))
-            begin[g + 1] = begin[g] + np.uint64(count)
+            lines = np.flatnonzero(plan.group == g).astype(np.uint64)
+            met = interning.intern_group(plan, grid, lines, interning.nothing_met(width), numbers)
+            keys.append(met.keys[: met.count * width].reshape(met.count, width))
+            begin[g + 1] = begin[g] + np.uint64(met.count)
         new, size = interning.renumber(numbers, plan.group, begin, min_count)
         self._arrange(keys, begin, new, int(size))
         rows = _empty_rows(n, numbers.size - np.count_nonzero(numbers == ABSENT))
         nnz = interning.fill_rows(numbers, plan.group, begin, new, *rows)
         return _trimmed(rows, nnz, self.size)
+
+    def counts(self) -> AttributeCounts:
+        """Of no token yet: for `choose`, where all tokens do not fit memory."""
+        return AttributeCounts(self._plan, self._width)
+
+    def choose(self, counts: AttributeCounts, min_count) -> None:
+        """Make groups and keys those of the attributes counted so often."""
+        self._arrange(*counts.chosen(min_count))
 
     def _arrange(self, keys, begin, new, size):
         """groups and keys in the order of the new numbers."""

@@ -53,6 +53,20 @@ class Grid(NamedTuple):
     size: int
 
 
+class Met(NamedTuple):
+    """The attributes of a group of lines that were met so far: keys of `width` values, and their slots."""
+
+    slots: np.ndarray
+    keys: np.ndarray
+    count: np.uint64
+    width: np.uint64
+
+
+def nothing_met(width) -> Met:
+    """Before the first."""
+    return Met(np.zeros(1024, np.uint64), np.empty(1024 * int(width), np.uint32), _ZERO, np.uint64(width))
+
+
 class Table(NamedTuple):
     """A attributes in a hash table for each of G groups.
 
@@ -180,13 +194,13 @@ def _find_slot(slots, keys, key, width, tag):
 
 
 @njit(cache=True, nogil=True)
-def intern_group(plan, grid, lines, width, numbers):
-    """Number the attributes of a group of lines in the order met; return their keys, and how many there are.
+def intern_group(plan, grid, lines, met, numbers):
+    """Number the attributes of a group of lines in the order met; return all that were Met with these.
 
     numbers (L, N) written in the rows of the lines: the attribute at each token, or ABSENT.
     """
-    slots, count = np.zeros(1024, np.uint64), _ZERO
-    keys, key = np.empty(1024 * width, np.uint32), np.empty(width, np.uint32)
+    slots, keys, count, width = met
+    key = np.empty(width, np.uint32)
     values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, _shifts(plan, grid.size)
     skip_first, reach = plan.skip_first, np.uint64(grid.reach)
     for line in lines:
@@ -216,7 +230,7 @@ def intern_group(plan, grid, lines, width, numbers):
                         slots = _doubled(slots)
                 else:
                     numbers[line, t - pad] = (slots[slot] & _LOW) - _ONE
-    return keys[: count * width], count
+    return Met(slots, keys, count, width)
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,8 @@
 
 Each source learns its attributes once and afterwards gives rows in the same columns:
 
-    learn(X, min_count) -> Lattice rows        read(X) -> the same, unknown attributes left out
+    learn(X, min_count) -> Sequences           read(X) -> the same, unknown attributes left out
+    learn_batches(batches of X, min_count)     the same without rows, where all X do not fit memory
     names(), edge_names(), sizes               to_file() and from_file for the model file
 
 A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays, pairs.
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 from fenchel._mixed import Mixed, beside
 from fenchel._sparse import Rows, Table, as_csr, as_features, as_rows
 from fenchel.features.attributes import Extractor
+from fenchel.features.counting import frequent_names
 from fenchel.features.encode import encode
 from fenchel.features.naming import NAMINGS, PLAIN
 from fenchel.features.tokens import Tokens
@@ -55,6 +57,9 @@ class NamedAttributes:
 
     def learn(self, X, min_count) -> Sequences:
         return self._encode(X, True, min_count)
+
+    def learn_batches(self, batches, min_count) -> None:
+        self.vocabulary = frequent_names(map(self._tokens, batches), min_count, self.naming)
 
     def read(self, X) -> Sequences:
         return self._encode(X, False, 1)
@@ -141,6 +146,9 @@ class TemplateAttributes:
     def learn(self, X, min_count) -> Sequences:
         tokens = as_tokens(X)
         return _with_edges(tokens, *self.extractor.fit(tokens, min_count))
+
+    def learn_batches(self, batches, min_count) -> None:
+        self.extractor.fit_batches(map(as_tokens, batches), min_count)
 
     def read(self, X) -> Sequences:
         tokens = as_tokens(X)

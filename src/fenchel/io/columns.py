@@ -4,9 +4,10 @@ CoNLL-2000 and 2003, CRF++ and Wapiti use this format, with the label in the las
 """
 
 import codecs
+import re
 from array import array
 from collections import defaultdict
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from fenchel.io._text import check_text, lines_of, open_text
 
 BLOCK = 1 << 20  # bytes of text parsed at a time; a longer line makes a longer block
 MOST_COLUMNS = 10_000  # each costs a dictionary: a text without line ends would cost hundreds of bytes a word
+SENTENCES = 10_000  # that are parsed at a time where tabs alone are between columns
+TAIL = 1 << 10  # bytes of the longest blank line at which text is cut
+_BLANK = re.compile(rb"\n[ \t\r\f\v]*\n")
 _SPACE, _TAB, _RETURN, _NEWLINE = (np.uint8(ord(c)) for c in " \t\r\n")
 
 
@@ -47,11 +51,17 @@ def read_columns(path, separator: str | None = None) -> Tokens:
 class _Corpus:
     """Tokens in the making: one dict of bytes for each column, and machine numbers."""
 
-    def __init__(self, source):
+    def __init__(self, source, line=1, width=0):
+        """line: the number of the first one. width: how many columns there are, where that is known."""
         self._source = source
-        self._line, self._n, self._fresh = 1, 0, True
+        self._line, self._n, self._fresh = line, 0, True
         self._starts = [np.zeros(0, np.int64)]
         self._ids, self._codes = [], []
+        self._set_width(width)
+
+    def _set_width(self, width):
+        self._ids = [defaultdict(count().__next__) for _ in range(width)]
+        self._codes = [array("I") for _ in range(width)]
 
     def add(self, text):
         """Read whole lines."""
@@ -66,9 +76,7 @@ class _Corpus:
         """Find where sentences start, and make sure that all lines have as many columns as the first one."""
         if n_fields and not self._ids:
             width = len(text.lstrip().split(b"\n", 1)[0].split())
-            _check_width(width, self._source, self._line + _leading_lines(text))
-            self._ids = [defaultdict(count().__next__) for _ in range(width)]
-            self._codes = [array("I") for _ in range(width)]
+            self._set_width(_check_width(width, self._source, self._line + _leading_lines(text)))
         width = len(self._ids)
         starts = np.empty(n_fields // max(width, 1) + 1, np.int64)
         found, lines, self._fresh, at = _find_sentences(
@@ -137,6 +145,43 @@ def _blocks(stream, source):
     if rest:
         check_text(rest, source, line)
         yield rest + b"\n"
+
+
+def iterate_batches(path, separator: str | None = None):
+    """Yield the sentences of a column file as Tokens, about a megabyte of text at a time.
+
+    Arguments and errors as for `read_columns`.
+    """
+    with open_text(path) as (stream, source):
+        if separator is not None:
+            sentences = _sentences(stream, source, separator)
+            while some := list(islice(sentences, SENTENCES)):
+                yield _gathered(some)
+            return
+        line, width = 1, 0
+        for text in _whole_sentences(_blocks(stream, source)):
+            corpus = _Corpus(source, line, width)
+            corpus.add(text)
+            line += text.count(b"\n")
+            if text.strip():
+                tokens = corpus.finish()
+                width = tokens.n_columns
+                yield tokens
+        if not width:
+            raise DataError(source, None, "no tokens found")
+
+
+def _whole_sentences(blocks):
+    """The same text cut behind blank lines."""
+    rest = b""
+    for text in blocks:
+        text, new = rest + text, max(len(rest) - TAIL, 0)  # a blank line may begin in the rest
+        end = max((found.end() for found in _BLANK.finditer(text, new)), default=0)
+        if end:
+            yield text[:end]
+        rest = text[end:]
+    if rest:
+        yield rest
 
 
 def iterate_columns(path, separator: str | None = None):

@@ -27,14 +27,25 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
+from fenchel._memory import available_bytes
 from fenchel._sparse import Rows
 from fenchel.errors import DataError
 from fenchel.io._json import parse_json
+from fenchel.io.paging import Paged
 from fenchel.io.shard_writer import FORMAT, MANIFEST, VERSION, ShardWriter
 
+MEMORY = 1 << 28  # bytes of examples at a time: more mix no better
+PROGRAM, COPIES = (
+    3 << 26,
+    8,
+)  # what a process has before training; arrays of the size of all weights or examples
 BLOCK = 1 << 24  # bytes at a time where checksums are computed
 IN_MEMORY = 1 << 26  # bytes up to which an array of dual variables is no burden
+POPULATE_READ = (
+    22  # of madvise, in Linux from 5.14 on; elsewhere it is refused, and pages come as they are met
+)
 # Pages that nobody writes to need no promise of memory; Python names this flag from 3.13 on.
 ROW_ARRAYS = "indptr", "indices", "data"
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -56,18 +67,22 @@ def _checksum(array) -> int:
     return found
 
 
-class Shards:
+class Shards(Paged):
     """A training set on disk, as `fenchel shard` makes them; `fit` takes it in the place of X and y.
 
     folder : where it lies
-    memory : bytes of examples that training works on at a time; as many again are read meanwhile
+    memory : bytes of examples that training works on at a time; as many again are read meanwhile. Unless
+        given 256 MB, or an eighth of what is available where that is less
     n : the number of examples; pieces : array (S + 1,), the example with which each of S shards begins
     arrays : the numbers, mapped and not read before they are used
     total : of a part, the weight of all examples of the whole; else None
     """
 
-    def __init__(self, folder, memory: int = 2**28):
-        self.folder, self.memory, self.total = Path(folder), memory, None
+    def __init__(self, folder, memory: int | None = None):
+        if memory is not None and memory < 1:
+            raise ValueError(f"memory={memory!r} must be a positive number of bytes")
+        self.folder, self.total = Path(folder), None
+        self.memory = min(MEMORY, available_bytes() // 8 + 1) if memory is None else memory
         manifest, self._maps, self._verified = self._manifest(), {}, False
         try:
             self._shards, self._common = manifest["shards"], manifest["common"]
@@ -150,6 +165,14 @@ class Shards:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def peak(self) -> int:
+        """Bytes that training takes at most, about: pages of shards, weights, and numbers of examples."""
+        labels = len(self.fact("classes", list))
+        outputs = 1 if self.kind == "trees" or (self.kind == "rows" and labels == 2) else labels
+        weights = 8 * self.fact("columns", int) * outputs
+        return PROGRAM + 2 * min(self.memory, self.size) + COPIES * (weights + min(8 * self.n, IN_MEMORY))
+
     def require(self, kind: str, taker: str) -> None:
         """DataError unless the arrays are of this kind."""
         if self.kind != kind:
@@ -171,6 +194,10 @@ class Shards:
         """What to raise where an array holds what it cannot."""
         return self._error(f"{name}.bin is damaged; shard the data anew")
 
+    def unreadable(self, what: str) -> DataError:
+        """What to raise where arrays and facts together make no sense."""
+        return self._error(f"damaged, {what}; shard the data anew")
+
     def fact(self, name: str, kind: type):
         """One of the facts, of this type; DataError where it is missing."""
         if type(self.facts.get(name)) is not kind:
@@ -179,16 +206,30 @@ class Shards:
 
     @cached_property
     def rows(self) -> Rows:
-        """The sparse matrix of the arrays indptr, indices and data; DataError where they make none."""
-        indptr, indices, data = map(self.array, ROW_ARRAYS)
-        columns = self.fact("columns", int)
-        grows = all((np.diff(some.view(np.int64)) >= 0).all() for some in _overlapping(indptr))
-        fits = indptr.size == self.n + 1 and indptr[0] == 0 and indptr[-1] == data.size == indices.size
+        """The sparse matrix of the arrays indptr, indices and data, a row for each example."""
+        return self.matrix("", self.n, self.fact("columns", int))
+
+    def starts(self, name: str, count: int, end: int | None = None) -> np.ndarray:
+        """An array of pointers that grows from 0 to `end` in so many steps; DataError where it does not."""
+        found = self.array(name)
+        grows = all((np.diff(some.view(np.int64)) >= 0).all() for some in _overlapping(found))
+        fits = found.size == count + 1 and found[0] == 0 and (end is None or found[-1] == end)
         if not (grows and fits):
-            raise self.damaged("indptr")
-        for at in range(0, data.size, BLOCK):
-            if indices[at : at + BLOCK].max() >= columns or not np.isfinite(data[at : at + BLOCK]).all():
-                raise self._error("indices.bin or data.bin is damaged; shard the data anew")
+            raise self.damaged(name)
+        return found
+
+    def matrix(self, prefix: str, rows: int, columns: int) -> Rows:
+        """The sparse matrix of the arrays with this prefix; without data all its entries are 1."""
+        indices = self.array(prefix + "indices")
+        indptr = self.starts(prefix + "indptr", rows, indices.size)
+        stored = prefix + "data" in self.arrays
+        data = self.arrays[prefix + "data"] if stored else as_strided(np.ones(1), indices.shape, (0,))
+        if data.size != indices.size:
+            raise self.damaged(prefix + "data")
+        for at in range(0, indices.size, BLOCK):
+            wrong = indices[at : at + BLOCK].max() >= columns
+            if wrong or (stored and not np.isfinite(data[at : at + BLOCK]).all()):
+                raise self._error(f"{prefix}indices.bin or {prefix}data.bin is damaged; shard the data anew")
         return Rows(indptr, indices, data, columns)
 
     def part(self, numbers, total: float | None = None) -> "Shards":
@@ -272,44 +313,6 @@ class Shards:
         self._verified = True
 
     # ---- what training asks of a disk
-
-    def visits(self, order: np.ndarray):
-        """Yield the examples of a pass some shards at a time, as `Examples.visits` says.
-
-        Shards take turns as the order meets them first; examples of those in memory together are mixed as
-        the order has them.
-        """
-        together, group = self._groups(order)
-        self._advise(together[0], mmap.MADV_WILLNEED)
-        for number, (now, then) in enumerate(zip(together, [*together[1:], ()], strict=True)):
-            self._advise(then, mmap.MADV_WILLNEED)  # read while the others are worked on
-            yield order[group == number]
-            self._advise(now, mmap.MADV_DONTNEED)  # they stay in the system's cache while there is room
-
-    def _groups(self, order):
-        """The shards that are in memory together, group by group, and the group of each of the examples."""
-        shards = self.pieces.size - 1
-        of_example = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.pieces))
-        shard, first = of_example[order.view(np.int64)], np.full(shards, order.size)
-        first[shard[::-1]] = np.arange(order.size)[::-1]  # what is written last stays: each one's first place
-        turns = np.argsort(first, kind="stable")[: np.count_nonzero(first < order.size)]
-        ends = np.cumsum(self._sizes[turns])
-        count = -(-int(ends[-1]) // self.memory)  # of about one size
-        number = np.unique((ends - 1) * count // ends[-1], return_inverse=True)[1]
-        group = np.empty(shards, np.int32)
-        group[turns] = number
-        return np.split(turns, np.flatnonzero(np.diff(number)) + 1), group[shard]
-
-    def _advise(self, shards, advice):
-        for name, pages in self._maps.items():
-            if name in self._common:
-                continue
-            size, bounds = self.arrays[name].itemsize, self._bounds[name]
-            for shard in shards:
-                begin, end = int(bounds[shard]) * size, int(bounds[shard + 1]) * size
-                begin -= begin % mmap.PAGESIZE
-                if end > begin:
-                    pages.madvise(advice, begin, end - begin)
 
     @property
     def _scratch(self) -> Path | None:

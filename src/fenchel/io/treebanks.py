@@ -7,13 +7,15 @@ its head. A blank line is behind each sentence.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from fenchel import trees
 from fenchel.errors import DataError
 from fenchel.features.tokens import Tokens
 from fenchel.io._text import check_text, lines_of, open_text
 
+SENTENCES = 5_000  # that are read at a time where not all are
 FORMATS = ("conll", "tab")
 TAGS = ("fine", "coarse")  # the columns POSTAG or XPOS, and CPOSTAG or UPOS
 _FORM, _COARSE, _FINE, _HEAD, _LABEL, _OLD = 1, 3, 4, 6, 7, 8
@@ -62,6 +64,11 @@ class Treebank:
     heads: list[list[int]]
     labels: list[list[str]] | None
 
+    @property
+    def labelled(self) -> bool:
+        """Whether some arc has another label than _."""
+        return any(label != "_" for some in self.labels or () for label in some)
+
 
 def read_treebank(path, *, single_root: bool = False, tags: str = "fine") -> Treebank:
     """Read a file of trees, "conll" or "tab" by its first line.
@@ -80,17 +87,32 @@ def read_treebank(path, *, single_root: bool = False, tags: str = "fine") -> Tre
     DataError
         At the first line that is none of the format, or whose head makes no tree.
     """
-    sentences, heads, labels, labelled = [], [], [], False
+    whole = _gathered(_trees(path, single_root, tags))
+    return whole if whole.labelled else replace(whole, labels=None)
+
+
+def iterate_treebank(path, *, single_root: bool = False, tags: str = "fine") -> Iterator[Treebank]:
+    """Yield the same some sentences at a time; labels are None in three columns alone."""
+    found = _trees(path, single_root, tags)
+    while some := list(islice(found, SENTENCES)):
+        yield _gathered(some)
+
+
+def _trees(path, single_root, tags):
+    """(tokens, heads, labels or None) of each sentence."""
     with open_text(path) as (stream, source):
+        one = None
         for one in _sentences(stream, source):
-            sentences.append(one.tokens(tags))
-            heads.append(_heads(one, source, single_root))
-            if len(one.fields[0]) == _WIDTH:
-                labels.append([word[_LABEL] for word in one.fields])
-                labelled = labelled or any(label != "_" for label in labels[-1])
-        if not sentences:
+            labels = [word[_LABEL] for word in one.fields] if len(one.fields[0]) == _WIDTH else None
+            yield one.tokens(tags), _heads(one, source, single_root), labels
+        if one is None:
             raise DataError(source, None, "no words found")
-    return Treebank(Tokens.from_sentences(sentences), heads, labels if labelled else None)
+
+
+def _gathered(found) -> Treebank:
+    sentences, heads, labels = zip(*found, strict=True)
+    known = None if labels[0] is None else list(labels)
+    return Treebank(Tokens.from_sentences(sentences), list(heads), known)
 
 
 def iterate_sentences(path) -> Iterator[Sentence]:

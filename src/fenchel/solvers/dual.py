@@ -84,6 +84,8 @@ class DualSolver:
 
     def reserve(self, problem) -> None:
         """Refuse, stating the size, where these arrays cannot fit."""
+        if problem.examples.disk is not None:
+            return  # these arrays have room beside the examples
         copies = self.copies(problem)
         needed = int(copies * array_bytes(problem)) + 4 * 8 * problem.dim
         shape = " × ".join(map(str, problem.shape))

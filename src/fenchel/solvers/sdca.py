@@ -133,10 +133,7 @@ class SDCA(DualSolver):
 
     def step(self, problem, state):
         problem, n = problem.entropic, problem.n
-        state.newtons += _epoch(
-            problem.loss,
-            problem.dual_blocks,
-            state.rng.random((n, 2)),
+        given = (
             int(SAMPLINGS[self.sampling]),  # Numba looks an enumeration up anew at each call: 0.3 ms
             self.non_uniform,
             int(STEPS[self.step_size]),
@@ -148,6 +145,8 @@ class SDCA(DualSolver):
             state.tree,
             state.v,
         )
+        for uniforms in self._draws(problem, state):
+            state.newtons += _epoch(problem.loss, problem.dual_blocks, uniforms, *given)
         state.passes += 1.0
         state.oracle_calls += n
         state.updates += n
@@ -159,6 +158,23 @@ class SDCA(DualSolver):
             self._renew_gaps(problem, state, problem.scores(problem.read(state.v)))
             state.passes += 1.0
         self.note_gap(problem, state, self._estimate(problem, state, renewed))
+
+    def _draws(self, problem, state):
+        """Random numbers (steps, 2) for `_epoch`; of examples on disk those that draw what is in memory.
+
+        There all examples of the pass are drawn before it, by the weights they have then, and visited some
+        shards at a time. The largest weight is another after every step: it is looked for everywhere.
+        """
+        uniforms, n = state.rng.random((problem.n, 2)), problem.n
+        if problem.examples.disk is None or self.sampling == "max":
+            yield uniforms
+            return
+        order = (uniforms[:, 1] * n).astype(np.int64)
+        if self.sampling != "uniform" and state.tree[1] > 0.0:
+            adaptive = uniforms[:, 0] < self.non_uniform
+            order[adaptive] = _sampling.draw_many(state.tree, n, uniforms[adaptive, 1])
+        for some in problem.examples.visits(order):
+            yield np.column_stack([np.full(some.size, 2.0), (some + 0.5) / n])  # none of them adaptive
 
     def _estimate(self, problem, state, fresh):
         """Σ m_i gap_i as last seen. Gaps are half a pass old on average, and shrink from pass to pass by what

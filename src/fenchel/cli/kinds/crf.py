@@ -18,6 +18,7 @@ from fenchel.cli.sentences import (
     refuse_banned,
     tabs_alone,
 )
+from fenchel.cli.stored import Stored, is_folder, shard_sentences, take_over
 from fenchel.report.tables import Told
 
 
@@ -30,6 +31,28 @@ def _pair(_context, _parameter, values):
     return pairs or None
 
 
+READING = (
+    click.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        default=None,
+        show_default="as DATA look",
+        help="columns: a token a line, the label in the last column. crfsuite: label TAB attribute TAB ...",
+    ),
+    options.separator,
+    click.option(
+        "--template",
+        default=None,
+        show_default="pos for 2 columns, chunk for 3 (ner if labels are names: PER, LOC, ...), ner for 4",
+        metavar="NAME|FILE",
+        help="How columns become attributes: a preset (chunk, ner, pos), or a template of CRF++ or Wapiti.",
+    ),
+    options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
+    options.flag("--bias", "Add a weight for each label."),
+    options.flag("--boundaries", "Add weights for each label in first and in last place."),
+)
+
+
 class Chain(Tagging):
     """ChainCRF with a template over columns, or on attributes as they are given."""
 
@@ -39,8 +62,9 @@ class Chain(Tagging):
     about = """A column file has a token a line, its columns between blanks or tabs, the label last, and a
     blank line behind each sentence. A template says what the tagger sees of the columns; `fenchel attributes`
     shows it. A CRFsuite file has lines label TAB attribute TAB ..., and is told from columns by its first
-    lines (--format decides). Gzip is gunzipped, - is standard input. With --valid the F1 of spans is reported
-    if labels are of the kind B-NP I-NP O, else the accuracy; with --trace at every check."""
+    lines (--format decides). Gzip is gunzipped, - is standard input. DATA may also be a folder that `fenchel
+    shard crf` has written, for data larger than memory. With --valid the F1 of spans is reported if labels
+    are of the kind B-NP I-NP O, else the accuracy; with --trace at every check."""
     calls = Calls(
         train=(
             "train.txt -o model.fenchel --template chunk --valid test.txt",
@@ -49,36 +73,18 @@ class Chain(Tagging):
         ),
         race=("train.txt --template chunk --solvers eg,sdca,lbfgs --output race/",),
         path=("train.txt --template chunk --from 0.01 --to 10 --cv 5 -o best.fenchel",),
+        shard=("part1.txt.gz part2.txt.gz -o shards/ --template chunk --min-count 2",),
     )
     options = (
-        click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            default=None,
-            show_default="as DATA look",
-            help="columns: a token a line, the label in the last column. "
-            "crfsuite: label TAB attribute TAB ...",
-        ),
-        options.separator,
-        click.option(
-            "--template",
-            default=None,
-            show_default="pos for 2 columns, chunk for 3 (ner if labels are names: PER, LOC, ...), ner for 4",
-            metavar="NAME|FILE",
-            help="How columns become attributes: a preset (chunk, ner, pos), or a template of CRF++ or "
-            "Wapiti.",
-        ),
+        *READING,
         click.option(
             "--loss",
             type=click.Choice(["log", "hinge"]),
             default="log",
             help="log: conditional random field. hinge: max-margin Markov network.",
         ),
-        options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
         options.flag("--observed", "Weights only for attributes with labels they were seen with."),
         options.c1,
-        options.flag("--bias", "Add a weight for each label."),
-        options.flag("--boundaries", "Add weights for each label in first and in last place."),
         click.option(
             "--ban",
             "banned",
@@ -88,19 +94,19 @@ class Chain(Tagging):
             help='Label B never follows label A, as "O I-NP". May be given several times.',
         ),
     )
+    shard_options = READING
     arguments = ("template", "loss", "min_count", "observed", "c1", "bias", "boundaries", "banned")
     other_constant = "c2"
 
     # ---- training
 
     def estimator(self, settings):
-        if settings["template"] and settings["format"] == "crfsuite":
-            raise click.UsageError(
-                "--template goes with columns; a CRFsuite file has its attributes already."
-            )
-        if settings["separator"] == "tab" and settings["format"] == "crfsuite":
-            raise click.UsageError("--separator goes with columns; a CRFsuite file always has tabs.")
+        _require_columns(settings)
         return super().estimator(settings)
+
+    def shard(self, paths, folder, settings):
+        _require_columns(settings)
+        return shard_sentences(paths, folder, settings, tabs_alone(settings["separator"]))
 
     def settings_of(self, model):
         """Its template as it was, whether or not the file of that name is still there."""
@@ -111,6 +117,8 @@ class Chain(Tagging):
         return own
 
     def read(self, path, settings):
+        if is_folder(path):
+            return Stored.of(path, "sequences", self.name)
         format = "columns" if settings["template"] else settings["format"]
         return read(path, format, tabs_alone(settings["separator"]))
 
@@ -119,6 +127,10 @@ class Chain(Tagging):
 
     def encode(self, model, examples):
         """By the template that goes with the columns and the labels, unless there is one."""
+        if isinstance(examples, Stored):
+            take_over(model, examples, ("min_count", "bias", "boundaries"))
+            model.read_as = {"separator": "tab"} if examples.separator else {}
+            return model.encode_training(examples.shards)
         if examples.columns and not model.template:
             model.template = preset_for(examples)
             if not model.template:
@@ -134,10 +146,13 @@ class Chain(Tagging):
         return super().clone_for(model, part).set_params(banned=banned or None)
 
     def sizes(self, model, examples, data):
-        name = getattr(model.template, "name", model.template)
-        by = f" by the template {name}" if name else ""
+        extractor = getattr(data.source, "extractor", None)
+        by = f" by the template {extractor.template.name}" if extractor else ""
         attributes = data.sequences.rows.n_columns + data.sequences.edges.n_columns
-        return f"{examples.sizes()}, {count(attributes, 'attribute')}{by}"
+        sentences = f"{count(examples.n, 'sentence')}, {count(data.codes.size, 'token')}"
+        columns = f", {count(examples.columns, 'column')}" if examples.columns else ""
+        labels = count(len(examples.labels), "label")
+        return f"{sentences}{columns}, {labels}, {count(attributes, 'attribute')}{by}"
 
     # ---- fitted models
 
@@ -181,6 +196,14 @@ class Chain(Tagging):
             model = fenchel.ChainCRF(observed=observed).fit(X, WORDS)
             model.predict(X)
             model.predict_marginals(X)
+
+
+def _require_columns(settings):
+    """Refuse options that do not go with CRFsuite's files."""
+    if settings["template"] and settings["format"] == "crfsuite":
+        raise click.UsageError("--template goes with columns; a CRFsuite file has its attributes already.")
+    if settings["separator"] == "tab" and settings["format"] == "crfsuite":
+        raise click.UsageError("--separator goes with columns; a CRFsuite file always has tabs.")
 
 
 def _has_columns(model):

@@ -11,6 +11,7 @@ from fenchel.cli import options
 from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
 from fenchel.cli.output import certificate_fact, count, json_line
+from fenchel.cli.stored import Stored, is_folder, shard_treebanks, take_over
 from fenchel.report.tables import Table, Told, number
 
 BATCH = 200  # sentences of a file that are parsed at a time
@@ -34,6 +35,31 @@ class Trees:
         return Trees(self.X[numbers], [self.y[i] for i in numbers], labels)
 
 
+READING = (
+    click.option(
+        "--tags",
+        type=click.Choice(["fine", "coarse"]),
+        default="fine",
+        help="Ten columns: POSTAG or XPOS (fine), or CPOSTAG or UPOS (coarse).",
+    ),
+    options.count("--min-count", 3, "Leave out features that fewer arcs have."),
+    options.flag("--observed", "Weights only for features of true arcs."),
+    click.option(
+        "--hash-bits",
+        type=click.IntRange(min=1, max=30),
+        default=None,
+        metavar="B",
+        help="No table of features: 2^B weights, which features share by chance.",
+    ),
+    click.option(
+        "--single-root/--multi-root",
+        default=True,
+        help="Whether only one word of a sentence has the root as its head.",
+    ),
+    click.option("--labels/--no-labels", default=True, help="Whether to learn the labels of arcs."),
+)
+
+
 class Parser(Kind):
     """DependencyParser on CoNLL-X, CoNLL-U and three-column files."""
 
@@ -43,8 +69,9 @@ class Parser(Kind):
     file = "the treebank DATA"
     about = """DATA is of the format CoNLL-X or CoNLL-U, ten columns with tabs between, or has a word, its tag
     and its head on a line. Trees whose arcs cross are left out, and counted. Where DATA have labels of arcs a
-    second model learns those. Gzip is gunzipped, - is standard input. With --valid the share of right heads
-    (UAS) is reported; with --trace at every check."""
+    second model learns those. Gzip is gunzipped, - is standard input. DATA may also be a folder that `fenchel
+    shard parser` has written, for data larger than memory. With --valid the share of right heads (UAS) is
+    reported; with --trace at every check."""
     calls = Calls(
         train=(
             "train.conllu -o parser.fenchel --valid dev.conllu",
@@ -52,31 +79,13 @@ class Parser(Kind):
         ),
         race=("train.conll --solvers eg-gap,lbfgs,sgd --tol 0.01 --output race/",),
         path=("train.conll --from 0.01 --to 1 --steps 7 --valid dev.conll -o best.fenchel",),
+        shard=("part1.conllu.gz part2.conllu.gz -o shards/ --min-count 5",),
     )
     options = (
         options.loss,
-        click.option(
-            "--tags",
-            type=click.Choice(["fine", "coarse"]),
-            default="fine",
-            help="Ten columns: POSTAG or XPOS (fine), or CPOSTAG or UPOS (coarse).",
-        ),
-        options.count("--min-count", 3, "Leave out features that fewer arcs have."),
-        options.flag("--observed", "Weights only for features of true arcs."),
-        click.option(
-            "--hash-bits",
-            type=click.IntRange(min=1, max=30),
-            default=None,
-            metavar="B",
-            help="No table of features: 2^B weights, which features share by chance.",
-        ),
-        click.option(
-            "--single-root/--multi-root",
-            default=True,
-            help="Whether only one word of a sentence has the root as its head.",
-        ),
-        click.option("--labels/--no-labels", default=True, help="Whether to learn the labels of arcs."),
+        *READING,
     )
+    shard_options = READING
     arguments = ("loss", "min_count", "observed", "hash_bits", "single_root")
     reads = frozenset({"nbest"})
     noun = "sentence"
@@ -88,23 +97,35 @@ class Parser(Kind):
         model.read_as = {"tags": settings["tags"], "single_root": settings["single_root"]}
         return model
 
+    def shard(self, paths, folder, settings):
+        return shard_treebanks(paths, folder, settings)
+
     def read(self, path, settings):
+        if is_folder(path):
+            return Stored.of(path, "trees", self.name)
         found = _read(path, settings["tags"], settings["single_root"])
         return found if settings["labels"] else Trees(found.X, found.y, None)
 
     def read_like(self, path, examples, settings):
-        return _read(path, settings["tags"], False)
+        tags = examples.read_as["tags"] if isinstance(examples, Stored) else settings["tags"]
+        return _read(path, tags, False)
 
     def encode(self, model, examples):
+        if isinstance(examples, Stored):
+            take_over(model, examples, ("min_count", "observed", "hash_bits", "single_root"))
+            model.read_as = examples.read_as
+            return model.encode_training(examples.shards)
         return model.encode_training(examples.X, examples.y, examples.labels)
 
     def sizes(self, model, examples, data):
         crossing = len(data.left_out)
         left = f" ({crossing} with arcs that cross left out)" if crossing else ""
         labels = "" if data.classes is None else f", {count(data.classes.size, 'label')}"
-        words = count(examples.X.n_tokens, "word")
+        stored = isinstance(examples, Stored)  # where those left out are not counted
+        words = count(data.heads.size if stored else examples.X.n_tokens, "word")
         features = count(data.features.n_columns, "feature")
-        return f"{count(examples.n, 'sentence')}{left}, {words}, {features}{labels}"
+        sentences = count(examples.n + crossing * stored, "sentence")
+        return f"{sentences}{left}, {words}, {features}{labels}"
 
     def measure(self, examples):
         return "UAS"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel.design import AT_ONCE
 from fenchel.solvers.cddual import lists, pair
 from fenchel.solvers.cddual.multiplier import Lanes
 from fenchel.solvers.cddual.pair import Method
@@ -124,7 +125,7 @@ class CDDual(DualSolver):
             return CDDualState(mu=mu, v=v, met=met, due=due, **common)
         if method is Method.MULTIPLIER:
             return LanesState(problem, mu, v, **common)
-        return CDDualState(mu=mu, v=v, logs=problem.structure.logarithms(mu), **common)
+        return CDDualState(mu=mu, v=v, logs=problem.logarithms(mu), **common)
 
     def _fresh(self, problem):
         """(36): the wrong label's share is min(ε₁, ε₂ λ/m_i); (51) for several; zero with the hinge loss."""
@@ -134,8 +135,11 @@ class CDDual(DualSolver):
         if problem.structure.name != "binary":
             lists.spread_targets(problem.blocks, self.first, mu)
             return mu
-        small = np.minimum(self.first, EPS2 * problem.lam / problem.examples.mass)[:, None]
-        return np.where(mu == 0.0, small, np.where(mu == 1.0, 1.0 - small, mu))
+        for at in range(0, problem.n, AT_ONCE):  # on disk not all of them have room
+            some, mass = mu[at : at + AT_ONCE], problem.examples.mass[at : at + AT_ONCE]
+            small = np.minimum(self.first, EPS2 * problem.lam / mass)[:, None]
+            some[:] = np.where(some == 0.0, small, np.where(some == 1.0, 1.0 - small, some))
+        return mu
 
     def step(self, problem, state):
         """One round; where few examples are due and that takes no time, several, up to half a pass."""
@@ -147,13 +151,11 @@ class CDDual(DualSolver):
         """Optimise the blocks that are due; returns how many."""
         if problem.loss.hinge:
             return self._met(problem, state, *self._hinge_step(problem, state, enough))
-        order = state.rng.permutation(problem.n).view(np.uint64)
-        visits = order.size
         if isinstance(state, LanesState):
+            order = state.rng.permutation(problem.n).view(np.uint64)
             visits, gap = state.lanes.epoch(problem, order, state.fresh and state.epochs == 0)
-        else:
-            gap = self._log_step(problem, state, order)
-        return self._met(problem, state, visits, gap)
+            return self._met(problem, state, visits, gap)
+        return self._met(problem, state, problem.n, self._log_step(problem, state))
 
     def _met(self, problem, state, visits, gap) -> int:
         """Count the visits and remember the gap that they met."""
@@ -179,7 +181,7 @@ class CDDual(DualSolver):
             epoch(problem.blocks, some, state.mu, state.v, state.met)
         return order.size, float(problem.examples.mass @ state.met)
 
-    def _log_step(self, problem, state, order):
+    def _log_step(self, problem, state):
         method = int(self._method(problem))
         fresh = state.epochs == 0 and state.fresh
         binary = problem.structure.name == "binary"
@@ -188,7 +190,7 @@ class CDDual(DualSolver):
             epoch(
                 problem.dual_blocks, some, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
             )
-            for some in problem.examples.visits(order)
+            for some in problem.examples.shuffled(state.rng)
         )
         newtons, gap = map(sum, zip(*made, strict=True))
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1

@@ -7,10 +7,11 @@ import numpy as np
 
 from fenchel._cache import helper, njit
 from fenchel._math import TINY
+from fenchel._memory import available_bytes
 from fenchel._mixed import Mixed
 from fenchel._sparse import sum_of_squares
 from fenchel.losses import block_gap, oracle
-from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due
+from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due, array_bytes
 from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement, keeps_pairs
 from fenchel.solvers.eg.sentences import dual_numbers, suits
 from fenchel.structures import base
@@ -18,6 +19,7 @@ from fenchel.structures import base
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
 GROWTH = 2.0  # of the gap of an example that is left out, per pass
+ARRANGED = 3  # times the examples and dual variables: what the fast lane of chains has in memory, at most
 HOT, DECAY = 5, 0.7  # annealing: passes at the first λ, and the factor of each after
 
 
@@ -98,7 +100,7 @@ class EG(DualSolver):
 
     def _has_a_lane(self, problem) -> bool:
         plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt and self.lane
-        return not self.batch and self.eta != "search" and plain and suits(problem)
+        return not self.batch and self.eta != "search" and plain and suits(problem) and _has_room(problem)
 
     def init(self, problem, start):
         self.reserve(problem)
@@ -292,6 +294,12 @@ class EG(DualSolver):
         if problem.loss.hinge:
             return problem.concave(mu) - penalty
         return float(problem.examples.mass @ entropies) - penalty
+
+
+def _has_room(problem) -> bool:
+    """Whether examples are in memory, or on a disk from which they fit there, arranged in another way."""
+    disk = problem.examples.disk
+    return disk is None or ARRANGED * (disk.size + array_bytes(problem)) <= available_bytes()
 
 
 @njit(cache=True)
