@@ -129,6 +129,8 @@ class ProvenRows:
         found = self._offsets.ends if isinstance(self._offsets, OffsetRange) else self._offsets
         if found is None or self.classes_.size > 2 or np.ndim(found[0]) == 0:
             return found
+        if not np.isfinite(found).all():
+            return -np.inf, np.inf
         low, high = (float(end[0] - end[1]) for end in found)
         return min(low, high), max(low, high)
 
