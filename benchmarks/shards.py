@@ -142,6 +142,7 @@ def main():
     parser.add_argument("--limit", type=float, default=1.0, help="gigabytes of memory")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/fenchel-shards"))
     parser.add_argument("--tol", default="1e-3")
+    parser.add_argument("--seconds", default=None, help="of training, at most")
     parser.add_argument("--keep", action="store_true", help="shards that are there already")
     chosen = parser.parse_args()
     chosen.folder.mkdir(exist_ok=True)
@@ -157,6 +158,7 @@ def main():
     reading = seconds_of_reading(shards)
     drop_cache()
     command = ["train", chosen.kind, shards, "-o", chosen.folder / "model", "--tol", chosen.tol]
+    command += ["--max-seconds", chosen.seconds] if chosen.seconds else []
     seconds, most, said = run(command, enter)
     print(f"train: {seconds:.1f} s, {most / 1e6:.0f} MB anonymous; shards are read in {reading:.1f} s")
     print(f"  {said}")

@@ -54,11 +54,20 @@ class Columns(NamedTuple):
 class Design:
     """The linear map from weights to scores: s_i = x_i · w, (n,), or with K `outputs` s_i = x_i W, (n, K)."""
 
-    def __init__(self, rows: Features, outputs: int | None, threads=None, extra=0, free=False, room=None):
+    def __init__(
+        self,
+        rows: Features,
+        outputs: int | None,
+        threads=None,
+        extra=0,
+        free=False,
+        shifts=True,
+        room=np.empty,
+    ):
         """extra: weights not of X. free: whether offsets are; their constant is then 1.
 
-        room: of rows on disk, what gives an array for a number of each; then columns far from zero are not
-        shifted, which would copy all numbers.
+        shifts: whether columns far from zero may be shifted, which copies all numbers. room: what gives an
+        array for a number of each row.
         """
         self.n, self.n_columns = rows.shape
         self.matrix = outputs is not None
@@ -67,8 +76,8 @@ class Design:
         self.dim = self.penalised + self.outputs * free
         self.threads = thread_count(threads)
         self.constant = float(free)
-        self.shift = shift_of_far_columns(rows) if free and room is None else None
-        self._room = np.empty if room is None else room
+        self.shift = shift_of_far_columns(rows) if free and shifts else None
+        self._room = room
         self.rows = rows if self.shift is None else _sparse.minus(rows, self.shift)
         self._centre = None
 

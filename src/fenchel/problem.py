@@ -105,8 +105,9 @@ class Problem(Certified, Curved):
 
     @cached_property
     def design(self) -> Design:
-        rows, structure, disk = self.examples.rows, self.structure, self.examples.disk
-        design = Design(rows, structure.outputs, self.threads, structure.extra, self.free, disk and disk.room)
+        structure, kept = self.structure, {"shifts": self.examples.disk is None, "room": self.examples.room}
+        given = self.examples.rows, structure.outputs, self.threads, structure.extra, self.free
+        design = Design(*given, **kept)
         return self._with_constant(design)
 
     def _with_constant(self, design) -> Design:
