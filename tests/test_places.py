@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import problems, solve
+from fenchel import Checkpoint, problems, solve
 from fenchel.data import take_examples
 from fenchel.distributed.places import Here, parts
 from fenchel.distributed.rounds import Rounds
@@ -89,6 +89,19 @@ def test_iterative_scaling():
     np.testing.assert_allclose(found.w, alone.w, rtol=1e-9)
     with pytest.raises(ValueError, match="gis needs features ≥ 0, but there is -1"):
         solve(spread_here(problems.binary(-X.ceil(), y), 3), "gis")
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "tron"])
+def test_a_run_is_taken_up_again(tmp_path, solver):
+    """By other places, which know nothing of it."""
+    problem, settings = made_up(2, fit_intercept=True), {"tol": 1e-6}
+    whole = solve(spread_here(problem, 2), solver, **settings)
+    kept = Checkpoint(tmp_path / "run", every=0)
+    solve(spread_here(problem, 2), solver, max_passes=4, keeper=kept, **settings)
+    kept = Checkpoint(tmp_path / "run", every=0, resume=True)
+    found = solve(spread_here(problem, 2), solver, keeper=kept, **settings)
+    assert found.certificate.converged
+    np.testing.assert_allclose(found.w, whole.w, atol=1e-9 if solver == "tron" else 1e-4)
 
 
 def test_sums_are_those_of_the_whole():

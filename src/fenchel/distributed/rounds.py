@@ -33,7 +33,7 @@ class RoundsState(State):
     off_balance: float = inf
     dual: float = -inf  # D of what was accepted last, the offset's penalty taken off
     widened: float = 1.0  # σ′
-    least: float = 1.0  # a σ′ below which the dual fell
+    least: float = 1.0  # the σ′ that was taken after the dual fell
     accepted: bool = True
     change: object = None
     rounds: int = 0

@@ -1,8 +1,9 @@
 """Spread: a problem whose examples are at places. Solvers see a Problem, and do not know."""
 
+import time
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from fenchel.choosing import BATCH, LITTLE, MANY, MOST, NEAR, PATIENTLY, solver_
 from fenchel.coordinates import UNEVEN, WORTH, Centred, Whitened, loss_curvature, spread
 from fenchel.data import Examples
 from fenchel.design import IN_BLAS, SIDE_BY_SIDE, Design
-from fenchel.distributed.place import Facts
+from fenchel.distributed.place import KEPT, Facts
 from fenchel.distributed.places import Here, Places, parts
 from fenchel.distributed.rounds import Rounds
 from fenchel.points import NO_WEIGHTS
@@ -63,7 +64,7 @@ class Spread(Problem):
         places.each("settle", design.constant, facts.shares)
         own = none, structure, like.loss, like.regularizer, like.free, like.threads, like.total
         whole = cls(*own, places, facts)
-        whole.__dict__.update(design=design, shares=facts.shares, numbers=count())
+        whole.__dict__.update(design=design, shares=facts.shares, issued=deque(maxlen=KEPT))
         return whole
 
     @property
@@ -148,22 +149,34 @@ class Spread(Problem):
     # ---- the primal
 
     def scores(self, w) -> Kept:
-        kept = Kept(next(self.numbers))
+        kept = self._new()
         self.places.each("scores", kept.number, w)
         return kept
 
     def moved_by(self, scores: Kept, delta) -> Kept:
-        kept = Kept(next(self.numbers))
+        kept = self._new()
         self.places.each("move", kept.number, scores.number, delta)
         return kept
 
     def pull_at(self, w, scores: Kept | None = None) -> tuple:
-        kept = Kept(next(self.numbers))
+        kept = self._new()
         known = None if scores is None else scores.number
         return *self.places.sum("pull", kept.number, w, known), kept
 
     def curved_along(self, evaluation: Evaluation, direction) -> np.ndarray:
+        if evaluation.scores.number not in self.issued:  # of a run that was taken up again, or long ago
+            *_, evaluation.scores = self.pull_at(evaluation.w)
         return self.places.sum("curved_along", evaluation.scores.number, direction)
+
+    def _balance(self, v, scores: Kept | None = None, enough=0.0, last=False):
+        known = scores is not None and scores.number in self.issued
+        return super()._balance(v, scores if known else None, enough, last)
+
+    def _new(self) -> Kept:
+        """A number that places have not met, not in this run and not in one that is taken up again."""
+        number = max(time.time_ns(), self.issued[-1] + 1 if self.issued else 0)
+        self.issued.append(number)
+        return Kept(number)
 
     @cached_property
     def coordinates(self) -> Centred | Whitened | None:
@@ -204,7 +217,7 @@ class Spread(Problem):
         return offset_of_labels(_PlacedLabels(self, scores.number), enough)
 
     def tilt(self, mu: str, overwrite=False) -> str:
-        kept = Kept(next(self.numbers))
+        kept = self._new()
         self.places.each("logarithms", kept.number, mu)
         tilted = self.moved_by(kept, self.best_offset(kept))
         self.places.each("tilt", tilted.number)

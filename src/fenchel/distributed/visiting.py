@@ -83,6 +83,8 @@ class VisitedPlace(Place):
 
     def share(self) -> np.ndarray | Packed:
         """What the dual variables add to the common weights, anew: sums of changes drift by rounding."""
+        if hasattr(self.state, "fresh"):
+            self.state.fresh = False  # they are counted from now on, a first pass or not
         return packed(self.problem.residuals(self.state.mu) / self.problem.lam)
 
     # ---- copies
