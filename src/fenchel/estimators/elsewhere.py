@@ -29,6 +29,9 @@ def at_workers(model, data, client):
     from fenchel.distributed.cluster import Cluster
     from fenchel.distributed.spread import Spread
 
+    if not hasattr(model, "weights_of"):
+        kind = type(model).__name__
+        raise ValueError(f"{kind} does not train on a cluster yet; close the Dask client to train it here")
     if getattr(model, "observed", False):
         raise ValueError("observed=True does not work on a cluster yet; close the Dask client first")
     shards, weight = data.disk, model.weights_of(data)
