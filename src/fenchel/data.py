@@ -9,6 +9,8 @@ from fenchel._cache import helper, njit
 from fenchel._sparse import Rows, Table, as_csr, as_rows, column, row_begin, row_end, take
 from fenchel.graphs import Graphs
 
+MANY = 10_000  # examples of which a sixteenth must have others like them for those to be made one
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -128,8 +130,8 @@ def merge_contexts(examples: Examples, by_target: bool = False) -> Examples:
     hinge loss is not: by_target merges only examples whose targets are equal too.
     """
     first, group = _groups(examples, by_target)
-    if first.size == examples.n:
-        return examples
+    if examples.n - first.size <= (0 if examples.n < MANY else examples.n // 16):
+        return examples  # of many a few: making them one takes as long as some passes
     mass = np.bincount(group, weights=examples.mass)
     kept = replace(take_examples(examples, first), mass=mass, merged=examples.n - first.size)
     if by_target:
@@ -154,20 +156,16 @@ def _summing_to_one(targets: Rows) -> Rows:
 
 
 def _groups(examples, by_target):
-    """The first example of each group of equal ones, in order, and the group of every example."""
+    """The first example of each group of equal ones, in order, and the number of every example's group."""
     n, rows = examples.n, examples.rows
     starts = np.arange(n + 1, dtype=np.uint64) if examples.starts is None else examples.starts
     target = np.zeros(n, np.int64)
     if by_target:
         target = _true_outcomes(examples)
-    bits = rows.data.view(np.uint64)
-    keys = np.empty((n, 2), np.uint64)
-    _fingerprints(rows, bits, starts, target, keys)
-    order = np.lexsort((np.arange(n), keys[:, 1], keys[:, 0]))
-    leader = np.empty(n, np.int64)
-    _leaders(rows, bits, starts, target, keys, order, leader)
-    first = np.flatnonzero(leader == np.arange(n))
-    return first, np.searchsorted(first, leader)
+    room = np.zeros(1 << (2 * n - 1).bit_length(), np.uint32)  # at most half full
+    first, group = np.empty(n, np.int64), np.empty(n, np.int64)
+    count = _number_groups(rows, rows.data.view(np.uint64), starts, target, room, first, group)
+    return first[:count], group
 
 
 def _true_outcomes(examples):
@@ -178,30 +176,42 @@ def _true_outcomes(examples):
 
 
 @njit(cache=True, nogil=True)
-def _fingerprints(rows, bits, starts, target, keys):
-    """Two 64-bit hashes of each example's rows and target; keys (n, 2) written."""
-    odd, even = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+def _number_groups(rows, bits, starts, target, room, first, group):
+    """group[i]: the number of i's group; first[g]: its first example; both written. Returns how many.
+
+    room: zeros, a power of two of them, for the first examples (counted from 1) where their hash points, or
+    next to it: hashes propose, a comparison decides. Sorting the hashes took ten times as long.
+    """
+    keys, count, last = np.empty(target.size, np.uint64), 0, np.uint64(room.size - 1)
     for i in range(target.size):
-        a, b = np.uint64(target[i] + 1), odd
-        for r in range(starts[i], starts[i + 1]):
-            a = (a ^ np.uint64(0x5851F42D4C957F2D)) * odd
-            for e in range(row_begin(rows, r), row_end(rows, r)):
-                a = (a ^ column(rows, r, e)) * odd
-                a = (a ^ (a >> np.uint64(29)) ^ bits[e]) * even
-                b = (b ^ (a >> np.uint64(31))) * even
-        keys[i, 0], keys[i, 1] = a, b
+        keys[i] = _fingerprint(rows, bits, starts, target, i)
+        at = (keys[i] ^ (keys[i] >> np.uint64(32))) & last
+        while room[at] > 0:
+            other = np.int64(room[at]) - 1
+            near = keys[other] == keys[i] and target[other] == target[i]
+            if near and _equal(rows, bits, starts, i, other):
+                break
+            at = (at + np.uint64(1)) & last
+        if room[at] > 0:
+            group[i] = group[np.int64(room[at]) - 1]
+        else:
+            room[at] = i + 1
+            first[count], group[i] = i, count
+            count += 1
+    return count
 
 
-@njit(cache=True, nogil=True)
-def _leaders(rows, bits, starts, target, keys, order, leader):
-    """leader[i]: the first example equal to i; hashes propose, a comparison decides. Written."""
-    current = order[0]
-    for k in range(order.size):
-        i = order[k]
-        near = keys[i, 0] == keys[current, 0] and keys[i, 1] == keys[current, 1]
-        if not (near and target[i] == target[current] and _equal(rows, bits, starts, i, current)):
-            current = i
-        leader[i] = current
+@helper(cache=True, nogil=True)
+def _fingerprint(rows, bits, starts, target, i):
+    """A 64-bit hash of an example's rows and target."""
+    odd, even = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+    a = np.uint64(target[i] + 1)
+    for r in range(starts[i], starts[i + 1]):
+        a = (a ^ np.uint64(0x5851F42D4C957F2D)) * odd
+        for e in range(row_begin(rows, r), row_end(rows, r)):
+            a = (a ^ column(rows, r, e)) * odd
+            a = (a ^ (a >> np.uint64(29)) ^ bits[e]) * even
+    return a ^ (a >> np.uint64(31))
 
 
 @helper(cache=True, nogil=True)

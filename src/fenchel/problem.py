@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel._sparse import Rows
+from fenchel._sparse import Rows, Table
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.curvature import Curved
@@ -39,8 +39,6 @@ from fenchel.regularizers import L2, ElasticNet, of_penalties
 from fenchel.structures import binary_batch, chain_batch, crossed_batch, passes
 from fenchel.structures.base import Structure
 
-# On dense features: kernels that take several rows at a time.
-SEVERAL_ROWS = {"flat crossed": crossed_batch, "chain": chain_batch}
 MANY = 1_000_000  # weights from which on a gradient is summed in two parts: more vectors cost too much memory
 
 
@@ -296,8 +294,12 @@ class Problem(Certified, Curved):
 
     @property
     def _several_rows(self):
-        """The kernels that take several rows at a time, where features are dense and there are such."""
-        return None if isinstance(self.design.rows, Rows) else SEVERAL_ROWS.get(self.structure.name)
+        """The kernels that take several rows at a time, where there are such: of sequences, dense tokens."""
+        rows, name = self.design.rows, self.structure.name
+        if name == "flat crossed":
+            suited = isinstance(rows, Rows | Table) and crossed_batch.pays(rows, self.structure.size)
+            return crossed_batch if suited else None
+        return chain_batch if name == "chain" and not isinstance(rows, Rows) else None
 
     def _given(self, scores) -> np.ndarray:
         """The scores, or an empty array of their kind: kernels are compiled once for both."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel import problems
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import LinearExports
-from fenchel.estimators.inputs import dense, refuse_missing, two_whole_numbers, weighted_by_class
+from fenchel.estimators.inputs import dense, is_plain, refuse_missing, weighted_by_class, whole_classes
 from fenchel.estimators.labelled_rows import LabelledRows, rows_on_disk
 from fenchel.estimators.matching import match_names, match_numbers
 from fenchel.estimators.proving import ProvenRows
@@ -83,6 +83,10 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
 
     def _validate(self, X, y):
         """Arrays of both, by scikit-learn's rules and in its words, but where those would mislead."""
+        if is_plain(X, y):
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
+            self.n_features_in_ = X.shape[1]
+            return X, y
         if isinstance(X, list | tuple) and X and isinstance(X[0], dict):
             raise TypeError(
                 f"X[0] is a dict, but {type(self).__name__} takes a table of numbers; MaxEnt takes dicts"
@@ -123,9 +127,9 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
 
     def _encode(self, y):
         """Sorted classes, and the number of each y among them."""
-        ends = two_whole_numbers(y)
-        if ends is not None:
-            return ends, (y == ends[1]).astype(np.float64)
+        found = whole_classes(y)
+        if found is not None:
+            return found
         if y.dtype == object:
             refuse_missing(y)
         check_classification_targets(y)

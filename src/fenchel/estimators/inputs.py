@@ -49,14 +49,40 @@ def refuse_missing(y) -> None:
             raise ValueError(f"y[{number}] is {label}, which is no label; leave such rows out")
 
 
-def two_whole_numbers(y) -> np.ndarray | None:
-    """The two values of a numeric y, if it has just two and they are whole: found without sorting."""
+def whole_classes(y) -> tuple[np.ndarray, np.ndarray] | None:
+    """The values of a numeric y in order, and the number of each y among them, found without sorting.
+
+    None unless there are two whole ones, or several in a range that is no longer than y; and where more than
+    half of y is of a value of its own, which scikit-learn would warn of.
+    """
     if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iuf":
         return None
     low, high = y.min(), y.max()
     if low == high or not (low == np.floor(low) and high == np.floor(high)):
         return None
-    return np.array([low, high]) if ((y == low) | (y == high)).all() else None
+    if ((y == low) | (y == high)).all():
+        return np.array([low, high]), (y == high).astype(np.float64)
+    if float(high) - float(low) >= y.size or abs(float(high)) > 2**53:
+        return None
+    steps = y.astype(np.int64) - int(low)
+    counts = np.bincount(steps)
+    found = np.flatnonzero(counts)
+    if 2 * found.size > y.size or (y.dtype.kind == "f" and (y != np.floor(y)).any()):
+        return None
+    codes = steps if found.size == counts.size else (np.cumsum(counts > 0) - 1)[steps]
+    return (found + int(low)).astype(y.dtype), codes
+
+
+def is_plain(X, y) -> bool:
+    """Whether X is a table of floating-point numbers, or CSR, and y as many whole ones.
+
+    Of these scikit-learn's rules ask nothing more; finding that out takes it 0.1 ms.
+    """
+    if not (type(X) is np.ndarray or (sp.issparse(X) and X.format == "csr")):
+        return False
+    if X.ndim != 2 or min(X.shape) == 0 or X.dtype not in (np.float64, np.float32):
+        return False
+    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iu"
 
 
 class TakesSequences:

@@ -37,9 +37,11 @@ class Pairs:
 
     def remember(self, design, before, after) -> None:
         """Add the pair between two evaluations in place of the oldest, unless it shows no curvature."""
-        if len(self.rows) == self.memory:
-            self.rows.pop(0)
-        row = min(set(range(self.memory)) - set(self.rows))
+        row = len(self.rows)
+        if row == self.memory:
+            row = self.rows.pop(0)
+        elif row in self.rows:  # one was left out after all rows had been taken
+            row = min(set(range(self.memory)) - set(self.rows))
         product, square = difference(design, before, after, self.steps[row], self.changes[row])
         if product > 1e-16 * square:
             self.rows.append(row)
@@ -47,14 +49,19 @@ class Pairs:
 
     def direction(self, design, gradient) -> tuple[np.ndarray, float]:
         """−H · gradient, H the approximate inverse Hessian, and its product with the gradient."""
-        rows = np.array(self.rows, dtype=np.uint64)
-        along, scale = np.zeros((2, 0)), 1.0
-        if len(rows):
+        rows, along, scale = self._taken, np.zeros((2, 0)), 1.0
+        if self.rows:
             found, newest = products(design, rows, self.steps, self.changes, gradient), self.rows[-1]
-            self.sy[self.rows, newest] = found[2]
-            self.yy[self.rows, newest] = self.yy[newest, self.rows] = found[3]
+            self.sy[rows, newest] = found[2]
+            self.yy[rows, newest] = self.yy[newest, rows] = found[3]
             along, scale = self._coefficients(*found[:2])
         return combination(design, rows, self.steps, self.changes, along, scale, gradient)
+
+    @property
+    def _taken(self) -> slice | np.ndarray:
+        """The rows as an index; those of the first steps are in order, and a slice of them is no copy."""
+        count = len(self.rows)
+        return slice(count) if self.rows == list(range(count)) else np.array(self.rows, dtype=np.uint64)
 
     def _coefficients(self, sg, yg):
         """along (2, pairs) and γ of H∇ = γ ∇ + Σ along[0] s + Σ along[1] y.
@@ -62,9 +69,10 @@ class Pairs:
         Byrd, Nocedal and Schnabel (1994), (2.6): with R = ⟨s_i, y_j⟩ for i not newer, D its diagonal, p = R⁻¹
         ⟨s, ∇⟩, the first are R⁻ᵀ((D + γ ⟨y, y⟩) p − γ ⟨y, ∇⟩), the others −γ p.
         """
-        sy, yy = self.sy[np.ix_(self.rows, self.rows)], self.yy[np.ix_(self.rows, self.rows)]
+        rows = self._taken
+        sy, yy = self.sy[rows][:, rows], self.yy[rows][:, rows]
         diagonal = sy.diagonal()
         scale = diagonal[-1] / yy[-1, -1]
         p = dtrtrs(sy, sg)[0]
         rest = diagonal * p + scale * (yy @ p - yg)
-        return np.stack([dtrtrs(sy, rest, trans=1)[0], -scale * p]), scale
+        return np.array([dtrtrs(sy, rest, trans=1)[0], -scale * p]), scale

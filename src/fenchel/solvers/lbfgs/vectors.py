@@ -42,10 +42,14 @@ def difference(design, before, after, s, y) -> tuple[float, float]:
 
 
 def products(design, rows, steps, changes, gradient) -> np.ndarray:
-    """(4, pairs): ⟨s, ∇⟩, ⟨y, ∇⟩, ⟨s, y'⟩, ⟨y, y'⟩ of the pairs in these rows, y' the newest."""
+    """(4, pairs): ⟨s, ∇⟩, ⟨y, ∇⟩, ⟨s, y'⟩, ⟨y, y'⟩ of the pairs in these rows, y' the newest.
+
+    rows: a slice, or their numbers.
+    """
     if gradient.size <= SHORT:
         s, y = steps[rows], changes[rows]
-        return np.stack([s @ gradient, y @ gradient, s @ y[-1], y @ y[-1]])
+        return np.array([s @ gradient, y @ gradient, s @ y[-1], y @ y[-1]])
+    rows = _numbered(rows, len(steps))
 
     def part(start, stop):
         out = np.zeros((4, len(rows)))
@@ -60,10 +64,16 @@ def combination(design, rows, steps, changes, along, scale, gradient) -> tuple[n
     if gradient.size <= SHORT:
         d = -scale * gradient - along[0] @ steps[rows] - along[1] @ changes[rows]
         return d, float(d @ gradient)
+    rows = _numbered(rows, len(steps))
     d, given = np.empty_like(gradient), (rows, steps, changes, along, scale, gradient)
     work = 4 * (len(rows) + 1)
     slope = _sum_of_parts(design, d.size, work, lambda start, stop: _combine(start, stop, *given, d))
     return d, slope
+
+
+def _numbered(rows: slice | np.ndarray, count: int) -> np.ndarray:
+    """The rows of an array of so many by their numbers, as kernels take them."""
+    return np.arange(count, dtype=np.uint64)[rows] if isinstance(rows, slice) else rows
 
 
 def _sum_of_parts(design, size, work, task):
