@@ -60,9 +60,22 @@ def test_few_examples_and_easy_blocks_go_to_the_dual():
     assert choose(problems.flat(X, y, C=0.01)) == "cd-dual"
     assert choose(problems.flat(X, y, C=100.0)) == "lbfgs"  # a dense table
     X[X < 1.5] = 0.0
-    assert choose(problems.flat(sp.csr_matrix(X), y, C=100.0)) == "tron"
-    assert choose(problems.flat(X, y, C=1e-4)) == "tron"  # done at once by any method
-    assert choose(problems.flat(X, y, C=math.inf)) == "tron"  # no dual
+    assert choose(problems.flat(sp.csr_matrix(X), y, C=0.1)) == "cd-dual"
+    assert choose(problems.flat(sp.csr_matrix(X), y, C=100.0)) == "lbfgs"
+    assert choose(problems.flat(X, y, C=1e-4)) == "lbfgs"  # done at once by any method
+    assert choose(problems.flat(X, y, C=math.inf)) == "lbfgs"  # no dual
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_column_that_dwarfs_the_others_goes_to_a_method_that_scales_them(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 400)), rng.integers(0, 2, 200)
+    X *= np.exp(rng.normal(size=400))  # scales as they come are nothing to mind
+    assert choose(problems.binary(kind(X), y, C=1.0)) == "cd-dual"
+    X[:, 7] *= 1e4
+    problem = problems.binary(kind(X), y, C=1.0, fit_intercept=True)
+    result = solve(problem, "auto", max_passes=100)
+    assert result.trace.solver == "lbfgs" and result.certificate.converged
 
 
 def test_few_features_go_to_coordinates_in_which_the_objective_is_round():
@@ -71,16 +84,16 @@ def test_few_features_go_to_coordinates_in_which_the_objective_is_round():
     for C in (0.01, 1.0, 100.0, math.inf):
         assert choose(problems.flat(X, y, C=C)) == "lbfgs"
     X[X < 1.0], y = 0.0, rng.integers(0, 50, 400)  # five of thirty are left
-    assert choose(problems.flat(sp.csr_matrix(X), y, C=0.1)) == "cd-dual"  # the easiest of blocks
-    assert choose(problems.flat(sp.csr_matrix(X), y, C=10.0)) == "lbfgs"
+    for C in (0.1, 10.0):
+        assert choose(problems.flat(sp.csr_matrix(X), y, C=C)) == "lbfgs"
     assert choose(problems.binary(sp.csr_matrix(X), y > 25, C=10.0)) == "lbfgs"
 
 
 def hopeless():
-    """One column a thousand times the others: dual coordinate descent gets nowhere."""
+    """What all columns have in common is thirty times the rest: dual coordinate descent gets nowhere."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 400)), rng.integers(0, 2, 200)
-    X[:, 0] *= 1e4
+    X += 30.0 * rng.normal(size=(200, 1))
     return problems.binary(X, y, C=1.0, fit_intercept=True)
 
 
@@ -99,9 +112,7 @@ def test_another_solver_takes_over_from_one_that_is_slow():
 @pytest.mark.parametrize("most", [8, 9, 12, 20])
 def test_a_change_of_solver_does_not_begin_a_step_past_the_limit(most):
     result = solve(hopeless(), "auto", max_passes=most)
-    assert (
-        most <= result.certificate.passes <= most + 2
-    )  # the last step, tron's first of two passes, may end there
+    assert most <= result.certificate.passes <= most + 5  # the trials of the last step's line search
 
 
 def test_an_interrupt_while_the_next_solver_begins_keeps_the_model(monkeypatch):

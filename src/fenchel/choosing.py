@@ -21,9 +21,9 @@ PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
 # Dual coordinate descent first where c = m‖x‖²/λ, the curvature of a block, is neither so little that any
 # method is done at once nor, times the share of non-zeros, more than this: for two classes, for several on
 # dense features, for several on sparse ones.
-LITTLE, MOST = 0.1, (2.0, 20.0, 200.0)
-# L-BFGS before them where whitening its coordinates takes at most so many passes, but for c between these.
-ROUND, EASY = (WORTH, 1.0, 1.0), ((inf, inf), (1.0, 20.0), (LITTLE, 3.0))
+LITTLE, MOST = (0.1, 0.1, 1.0), (2.0, 20.0, 200.0)
+ROUND = (WORTH, 1.0, 1.0)  # L-BFGS before them where whitening its coordinates takes at most so many passes
+DWARFED = 100.0  # and before them too where the mean square of columns is so many times the median
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
@@ -111,9 +111,9 @@ def plan(problem: Problem) -> list:
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
     however long. Otherwise: Newton where its matrices are next to nothing, after a trial of L-BFGS where a
-    pass is cheap or coordinates are round. L-BFGS in round coordinates. Dual coordinate descent where there
-    are fewer examples than features, or where its blocks are easy. Else, and where that is slow, a method of
-    the primal: conjugate gradients, or L-BFGS on dense features, where a pass is cheap.
+    pass is cheap or coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others.
+    Dual coordinate descent where there are fewer examples than features, or where its blocks are easy. Else,
+    and where that is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse tables.
     """
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
@@ -122,8 +122,9 @@ def plan(problem: Problem) -> list:
     if problem.loss.hinge:
         return _choose_for_margins(problem)
     dense, whitening = isinstance(problem.design.rows, Table), passes_to_whiten(problem)
-    quickly = dense or whitening <= WORTH
-    first, second = ("lbfgs", "tron") if quickly else ("tron", "lbfgs")
+    quickly, wide = dense or whitening <= WORTH, problem.design.n <= problem.design.n_columns
+    lopsided = wide and _is_lopsided(problem)
+    first, second = ("tron", "lbfgs") if wide and not (quickly or lopsided) else ("lbfgs", "tron")
     if _is_worth_a_matrix(problem):
         quick = [("lbfgs", QUICK)] if quickly else []
         return [*quick, ("newton", BATCH), (first, BATCH), second]
@@ -131,11 +132,11 @@ def plan(problem: Problem) -> list:
     if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
         return [(first, BATCH), last]
     kind = _kind(problem)
-    if whitening <= ROUND[kind] and not EASY[kind][0] <= _curvature(problem) <= EASY[kind][1]:
+    if whitening <= ROUND[kind] or lopsided:
         return [(first, BATCH), last]
-    if problem.design.n <= problem.design.n_columns:
+    if wide:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
-    if _suits_dual_coordinates(problem, MOST[kind]):
+    if _suits_dual_coordinates(problem, MOST[kind], LITTLE[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]
 
@@ -198,7 +199,7 @@ def _has_near_thresholds(problem) -> bool:
     if problem.l1 * size > NEAR[kind] * problem.lam:
         return False
     few = problem.design.n <= problem.design.n_columns
-    return few or _suits_dual_coordinates(problem, MOST[kind], least=0.0)
+    return few or _suits_dual_coordinates(problem, MOST[kind], 0.0)
 
 
 def _kind(problem) -> int:
@@ -223,7 +224,14 @@ def _choose_for_sequences(problem) -> str:
     return "eg-gap" if problem.lam > 0.0 and short and _fits("eg-gap", problem) else "lbfgs"
 
 
-def _suits_dual_coordinates(problem, most, least=LITTLE) -> bool:
+def _is_lopsided(problem) -> bool:
+    """Whether a few columns dwarf the others: dual coordinates hardly see those behind them."""
+    squares = problem.extent.peaks**2
+    squares = squares[squares > 0.0]
+    return squares.size > 0 and bool(squares.mean() > DWARFED * np.median(squares))
+
+
+def _suits_dual_coordinates(problem, most, least) -> bool:
     rows = problem.examples.rows
     density = rows.nnz / max(rows.shape[0] * rows.shape[1], 1)
     return _curvature(problem) >= least and _curvature(problem) * density <= most

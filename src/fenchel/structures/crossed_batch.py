@@ -139,9 +139,9 @@ def _add_sparse(rows, first, count, s, width, pull):
 def _residuals_of_few(blocks, first, count, labels, width, s, room):
     """s (count, width): scores become m (y − μ), padding 0. Returns Σ m · loss and Σ |m (y − μ)|.
 
-    Eight rows at a time, which turned on their side lie next to each other: of three labels a row took 85 ns
-    otherwise, most of it waiting for the exponentials of the same row. The likeliest label is left out of sums
-    and set last, from those of the others: no digits cancel. room: for (labels, HEIGHT) scores, as many
+    Eight rows at a time, which turned on their side lie next to each other: a row of three takes 100 ns
+    otherwise, most of it waiting for the exponentials of the same row. The likeliest label is left out of
+    sums and set last, from those of the others: no digits cancel. room: for (labels, HEIGHT) scores, as many
     targets, and masses.
     """
     t, y = room, room[labels * HEIGHT :]

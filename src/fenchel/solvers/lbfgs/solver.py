@@ -17,6 +17,7 @@ from fenchel.solvers.lbfgs import vectors
 from fenchel.solvers.lbfgs.memory import Pairs
 
 SUFFICIENT, FLAT = 1e-4, 1e-14  # share of the promised decrease (Armijo); where P changes no more
+NEAREST, FARTHEST = 0.05, 100.0  # times a step may shrink, or grow, at once
 
 
 @dataclass
@@ -97,25 +98,36 @@ class _Inside(NamedTuple):
 
 
 def _search_line(problem, state, direction, slope, step):
-    """A point that meets both Wolfe conditions, by bisection of a bracket; None where none is found.
+    """A point that meets both Wolfe conditions, inside a bracket that shrinks; None where none is found.
 
-    Near the optimum P is constant to rounding; there a smaller slope alone counts as descent.
+    The next step is where the slope, known at two points, would vanish: the first one may be off by a factor
+    of hundreds, and doubling or halving it took half of all passes. Near the optimum P is constant to
+    rounding; there a smaller slope alone counts as descent.
     """
     before = state.evaluation
-    low, high = 0.0, np.inf
+    low, low_slope, high, high_slope = 0.0, slope, np.inf, np.nan
     for _ in range(50):
         after = evaluate(problem, state, vectors.moved(problem.design, before.w, step, direction))
         after_slope = vectors.dot(problem.design, after.gradient, direction)
         flat = abs(after.value - before.value) <= FLAT * abs(before.value)
         enough = after.value <= before.value + SUFFICIENT * step * slope
         if not (enough or (flat and after_slope <= -slope)):
-            high = step
+            high, high_slope = step, after_slope
         elif after_slope < 0.9 * slope:
-            low = step
+            low, low_slope = step, after_slope
         else:
             return after
-        step = 0.5 * (low + high) if np.isfinite(high) else 2.0 * step
+        if np.isfinite(high):
+            step = low + (high - low) * _share(low_slope, high_slope, NEAREST, 0.5)
+        else:
+            step *= _share(slope, after_slope, 2.0, FARTHEST)
     return after if after.value < before.value else None
+
+
+def _share(slope, after_slope, least, most):
+    """How far a step should have gone, in units of it, for the slope to vanish; within bounds."""
+    change = after_slope - slope
+    return min(max(-slope / change, least), most) if change > 0.0 else most
 
 
 def _search_orthant(problem, state, direction, slope, step):
