@@ -320,7 +320,7 @@ def warm(options):
         for density in (1.0, 0.1):
             small = Problem(600, 50, classes, density, 1.0, "standard", True, False, 0)
             X, y = small.data()
-            for name in options.ours:
+            for name in (*OURS_HINGE, "interior-point") if options.hinge else OURS:
                 ours(small, name, X, y, options)
 
 

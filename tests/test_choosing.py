@@ -109,7 +109,7 @@ def test_another_solver_takes_over_from_one_that_is_slow():
     assert passes == sorted(passes) and passes[-1] <= 300
 
 
-@pytest.mark.parametrize("most", [8, 9, 12, 20])
+@pytest.mark.parametrize("most", [59, 60, 61, 64, 72])
 def test_a_change_of_solver_does_not_begin_a_step_past_the_limit(most):
     result = solve(hopeless(), "auto", max_passes=most)
     assert most <= result.certificate.passes <= most + 5  # the trials of the last step's line search

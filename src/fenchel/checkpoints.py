@@ -16,7 +16,18 @@ from fenchel import __version__
 from fenchel.snapshots import freeze, thaw
 
 # What the loop remembers beside its state.
-REMEMBERED = ("trace", "steps", "checked", "longest", "forecast", "best", "dual", "next_check", "calibration")
+REMEMBERED = (
+    "trace",
+    "steps",
+    "checked",
+    "longest",
+    "forecast",
+    "best",
+    "dual",
+    "next_check",
+    "calibration",
+    "soonest",
+)
 REMEMBERED += ("gradient_norm_at_zero", "ended")
 
 

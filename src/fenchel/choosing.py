@@ -26,7 +26,7 @@ ROUND = (WORTH, 1.0, 1.0)  # L-BFGS before them where whitening its coordinates 
 DWARFED = 100.0  # and before them too where the mean square of columns is so many times the median
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
-FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 8.0), (500.0, 100.0)
+FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 60.0), (500.0, 100.0)
 # With an L1 term: the threshold λ₁/λ of weights, in units of scores, up to which methods of the dual beat
 # Newton's steps over the weights that are not zero; the same three cases.
 NEAR = (5.0, 50.0, 50.0)

@@ -20,6 +20,9 @@ from fenchel.trace import NO_OPTIMUM, UNREGULARISED, Certificate, Meter, Row, St
 # Where a check costs a pass and the estimate of the solver does not ask for one: the first (the second number
 # where the estimate is exact but for the offset), and how far apart (its square where there is an estimate).
 FIRST_CHECK, FARTHER = (10.0, 25.0), 1.4
+# An estimate that was so many times too low says nothing of how far off the next one is: that is believed no
+# sooner than after a share more of passes.
+MISLED, LATER = 10.0, 1.15
 UNSEEN = 3.0  # steps that a certificate is taken to last as long as, before one was made
 WEAK = (Status.STALLED, Status.DIVERGED)  # ends of one solver that need not be those of another
 SHRINKS = 12  # times a model that is worse than w = 0 is divided by four
@@ -140,7 +143,7 @@ class _Run:
         self.best: Point | None = None
         self.dual = -inf
         self.next_check = 0.0 if self._checks_are_cheap else FIRST_CHECK[self.solver.free_check]
-        self.calibration = 1.0
+        self.calibration, self.soonest = 1.0, 0.0
         self.gradient_norm_at_zero = nan  # what ‖∇P‖ is compared with where there is no dual
 
     @property
@@ -230,7 +233,8 @@ class _Run:
         self.trace.solver += f", then {solver_name(leg.solver)}"
         soon = 0.0 if self.check_every is not None else FIRST_CHECK[leg.solver.free_check]
         self.next_check = state.passes + soon
-        self.calibration, self.forecast, self.checked = 1.0, Forecast(state.passes), -1
+        self.calibration, self.soonest = 1.0, 0.0
+        self.forecast, self.checked = Forecast(state.passes), -1
         return leg, new
 
     def _due(self, state: State) -> bool:
@@ -240,7 +244,9 @@ class _Run:
             return state.updates != self.checked  # else it would tell the same as the last
         if state.passes >= self.next_check:
             return True
-        return state.relative_gap_estimate * self.calibration <= self.stop.tol
+        return (
+            state.passes >= self.soonest and state.relative_gap_estimate * self.calibration <= self.stop.tol
+        )
 
     def _check(self, state: State) -> Status:
         """Certify, tell, and decide."""
@@ -313,7 +319,8 @@ class _Run:
         """When to check next, and how far the solver's own estimate was off."""
         estimate = state.relative_gap_estimate
         if estimate > 0.0 and self.best.primal > 0.0 and isfinite(self.gap):
-            self.calibration = self.gap / self.best.primal / estimate
+            off = self.gap / self.best.primal / estimate
+            self.calibration, self.soonest = min(off, MISLED), LATER * state.passes if off > MISLED else 0.0
         if self.check_every is not None:
             self.next_check = state.passes + self.check_every
         elif not self._checks_are_free:
