@@ -18,6 +18,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import LinearSVC, LogisticRegression, solvers
+from fenchel.estimators.inputs import whole_classes
 from fenchel.trace import Status
 
 WEIGHT_CHECKS = {
@@ -47,6 +48,29 @@ def test_a_weight_counts_as_so_many_rows(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint8, np.uint64, np.float64])
+@pytest.mark.parametrize("values", [(0, 1), (3, 7), (0, 1, 2), (5, 9, 100), (1, 120, 121, 127)])
+def test_labels_are_found_without_sorting(kind, values):
+    y = np.random.default_rng(0).choice(np.array(values, kind), 400)
+    classes, codes = whole_classes(y)
+    expected, numbers = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected)
+    np.testing.assert_array_equal(codes, numbers)
+    assert classes.dtype == kind
+
+
+def test_labels_that_must_be_sorted():
+    for y in ([1.0, 1.5, 2.0], [0, 10**9, 5], [np.nan, 1.0, 2.0], [2, 2, 2], [4, 5, 6], ["a", "b", "b"]):
+        assert whole_classes(np.array(y)) is None
+
+
+def test_a_table_without_names_after_one_with_names():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 3
+    model = LogisticRegression().fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert not hasattr(model.fit(X, y), "feature_names_in_") and model.n_features_in_ == 2
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import LogisticRegression, _sparse, problems, solve, solvers
+from fenchel import LogisticRegression, _sparse, losses, problems, solve, solvers
+from fenchel.structures import crossed_batch
 from fenchel.trace import Status
 from test_problem import differences
 
@@ -50,6 +51,31 @@ def test_values_gradients_and_hessians_are_those_of_sparse_rows(labels, free, sc
     products = dense.hessian_product(one, direction), sparse.hessian_product(other, direction)
     np.testing.assert_allclose(*products, atol=1e-12)
     np.testing.assert_allclose(dense.hessian(one), sparse.hessian(other), atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [2, 3, 8, 40, 41, 70])
+@pytest.mark.parametrize("scale", [0.0, 0.1, 300.0])
+def test_several_rows_at_a_time_are_as_one_after_the_other(labels, scale):
+    """Labels or rows side by side, padding, soft targets, ties (scale 0), a last group that is not full."""
+    rng = np.random.default_rng(labels)
+    X, soft = rng.normal(size=(205, 12)), rng.dirichlet(np.ones(labels), size=205)
+    soft[::3] = np.eye(labels)[rng.integers(0, labels, 69)]
+    for features in (X, sp.csr_matrix(X * (X > 0.5))):
+        problem = problems.flat(features, soft, fit_intercept=True, lam=1e-3)
+        w, pull = scale * rng.normal(size=problem.dim), np.zeros((2, problem.dim))
+        sizes = problem.blocks, 0, problem.n, w, np.empty((0, 0))
+        one = losses.log_value_and_pull(*sizes, pull[0])
+        assert crossed_batch.value_and_pull(*sizes, pull[1]) == pytest.approx(one, rel=1e-13)
+        np.testing.assert_allclose(pull[1], pull[0], atol=1e-14 * max(np.abs(pull[0]).max(), 1.0))
+
+
+def test_numbers_that_overflow_are_not_hidden():
+    X, y = data(3)
+    problem = problems.flat(X, y, lam=1e-3)
+    for number in (np.nan, np.inf):
+        w = np.full(problem.dim, 0.1)
+        w[4] = number
+        assert not np.isfinite(problem.evaluate(w).value)
 
 
 def test_the_gradient_against_differences():
