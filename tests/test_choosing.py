@@ -145,6 +145,16 @@ def test_the_forecast_goes_by_the_last_half():
     assert forecast.passes_left(1e-4, look=8.0) == math.inf
 
 
+def test_the_forecast_waits_until_it_has_seen_half_of_the_passes():
+    forecast = Forecast()
+    forecast.note(80.0, 40.0)
+    assert forecast.passes_left(1e-3, look=60.0) == 0.0
+    for passes in range(81, 170):
+        forecast.note(float(passes), 40.0)
+        forecast.note(passes + 0.5, 40.0 * 10.0 ** (-(passes - 80) / 50))
+    assert 0.0 < forecast.passes_left(1e-3, look=60.0) < 200.0
+
+
 def test_a_matrix_that_does_not_fit(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(500, 20)), np.arange(500) % 2
     for features in (X, sp.csr_matrix(X)):

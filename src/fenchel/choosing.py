@@ -85,10 +85,14 @@ class Forecast:
             self.met.append((passes - self.begun, float(np.log(gap))))
 
     def passes_left(self, tol: float, look: float) -> float:
-        """0 before `look` passes were made; tol: in the units of the gaps noted."""
-        if not self.met or self.met[-1][0] < look or self.met[-1][1] <= np.log(tol):
+        """0 before `look` passes were made, or where a gap is known for less than half of them (before, the
+        dual was worth nothing); tol: in the units of the gaps noted.
+        """
+        if not self.met or self.met[-1][0] < max(look, 2.0 * self.met[0][0]):
             return 0.0
         passes, gap = self.met[-1]
+        if gap <= np.log(tol):
+            return 0.0
         half = next(each for each in self.met if each[0] >= 0.5 * passes)
         if half[1] <= gap or half[0] == passes:
             return np.inf
