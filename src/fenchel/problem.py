@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel._sparse import Rows, Table
+from fenchel._sparse import Rows
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.curvature import Curved
@@ -297,8 +297,7 @@ class Problem(Certified, Curved):
         """The kernels that take several rows at a time, where there are such: of sequences, dense tokens."""
         rows, name = self.design.rows, self.structure.name
         if name == "flat crossed":
-            suited = isinstance(rows, Rows | Table) and crossed_batch.pays(rows, self.structure.size)
-            return crossed_batch if suited else None
+            return crossed_batch if crossed_batch.pays(rows, self.structure.size) else None
         return chain_batch if name == "chain" and not isinstance(rows, Rows) else None
 
     def _given(self, scores) -> np.ndarray:

@@ -49,9 +49,9 @@ def value_and_pull(blocks, start, stop, w, scores, pull):
     return answer
 
 
-def pays(rows: Rows | Table, labels: int) -> bool:
-    """Whether a walk over the rows takes longer than padding W does."""
-    return labels % LANES == 0 or rows.nnz >= RICH * rows.n_columns
+def pays(rows, labels: int) -> bool:
+    """Whether there are kernels for such rows, and a walk over them takes longer than padding W does."""
+    return isinstance(rows, Rows | Table) and (labels % LANES == 0 or rows.nnz >= RICH * rows.n_columns)
 
 
 @njit(cache=True, nogil=True)
