@@ -41,6 +41,7 @@ PROGRAM, COPIES = (
     3 << 26,
     8,
 )  # what a process has before training; arrays of the size of all weights or examples
+FOR_A_WHILE = 40  # bytes of each example while a problem is made, or its gap looked at
 BLOCK = 1 << 24  # bytes at a time where checksums are computed
 IN_MEMORY = 1 << 26  # bytes up to which an array of dual variables is no burden
 POPULATE_READ = (
@@ -171,7 +172,8 @@ class Shards(Paged):
         labels = len(self.fact("classes", list))
         outputs = 1 if self.kind == "trees" or (self.kind == "rows" and labels == 2) else labels
         weights = 8 * self.fact("columns", int) * outputs
-        return PROGRAM + 2 * min(self.memory, self.size) + COPIES * (weights + min(8 * self.n, IN_MEMORY))
+        numbers = max(COPIES * min(8 * self.n, IN_MEMORY), FOR_A_WHILE * self.n)
+        return PROGRAM + 2 * min(self.memory, self.size) + COPIES * weights + numbers
 
     def require(self, kind: str, taker: str) -> None:
         """DataError unless the arrays are of this kind."""
