@@ -77,6 +77,9 @@ def main(arguments=None) -> int:
     folder.mkdir(exist_ok=True)
     note = page.conditions(lab.machines, options.quick)
     page.write(outcomes, folder / "papers.html", folder / "RESULTS.md", PAPERS, note)
+    if folder == HERE:
+        for short, of in page.by_paper(outcomes, PAPERS):
+            page.fill(figures / f"{short}.md", of)
     print(page.summary(outcomes))
     print(f"written: {folder / 'papers.html'}, {folder / 'RESULTS.md'}")
     return int(any(outcome.missing.startswith(FAILED) for outcome in outcomes))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf, isinf
 from pathlib import Path
 
-from experiments.lab import Lab, Missing, optimum
+from experiments.lab import Lab, Missing, Run, optimum
 
 UNDECIDED = "not decided"  # neither of two got there in the time they had
 LEVELS = (
@@ -102,22 +102,43 @@ def judge(claim: Claim, results: dict) -> Verdict:
 
 
 def faster(winner: str, loser: str, *, levels=LEVELS, along="seconds", sets=None) -> Callable:
-    """The winner reaches every level before the loser, on all of the sets (all there are unless named)."""
+    """The winner reaches every level before the loser, on all of the sets (all there are unless named).
+
+    Where it does not by the clock, the verdict tells the passes too: what a step costs is another matter.
+    """
 
     def check(results):
-        ratios = {}
-        for name, runs in chosen(results, sets).items():
-            best = optimum(runs.values())
-            first, second = runs[winner], runs[loser]
-            ratios[name] = [
-                ratio(first.reach(level, best, along), second.reach(level, best, along)) for level in levels
-            ]
+        found = chosen(results, sets)
+        ratios = _ratios(found, winner, loser, levels, along)
         known = [one for of in ratios.values() for one in of if one is not None]
-        text = "; ".join(f"{name}: {_each(of, levels)}" for name, of in ratios.items())
         holds = all(one > 1.0 for one in known) if known else None
-        return Verdict(holds, f"{loser} takes times the {_word(along)} of {winner}: {text}", UNDECIDED)
+        text = f"{loser} takes times the {_word(along)} of {winner}: {_each(ratios, levels)}"
+        if holds is False and along == "seconds":
+            text += f". In passes: {_each(_ratios(found, winner, loser, levels, 'passes'), levels)}"
+        return Verdict(holds, text, UNDECIDED)
 
     return check
+
+
+def _ratios(results, winner, loser, levels, along) -> dict:
+    """{set: [the loser's / the winner's distance to each level]}."""
+    out = {}
+    for name, runs in results.items():
+        best = optimum(runs.values())
+        out[name] = [ratio_of(runs[winner], runs[loser], level, best, along) for level in levels]
+    return out
+
+
+def ratio_of(first: Run, second: Run, level: float, best: float, along: str = "seconds") -> float | None:
+    """How far the second had to go to the level, over how far the first had; None where it is not known.
+
+    A run that was cut off short of the level lost only if it had gone as far as the other one had to.
+    """
+    times = first.reach(level, best, along), second.reach(level, best, along)
+    ends = first.column(along)[-1], second.column(along)[-1]
+    if any(isinf(mine) and end < other for mine, end, other in zip(times, ends, times[::-1], strict=True)):
+        return None
+    return ratio(*times)
 
 
 def chosen(results: dict, sets: Iterable[str] | None) -> dict:
@@ -140,10 +161,15 @@ def number(value: float) -> str:
     return "never" if isinf(value) else f"{value:.3g}"
 
 
-def _each(ratios, levels) -> str:
-    words = {None: "neither got there", inf: "only the first got there", 0.0: "only the second got there"}
-    told = (words.get(one) or f"{one:.2f}" for one in ratios)
-    return ", ".join(f"{text} at {level:g}" for text, level in zip(told, levels, strict=True))
+def _each(ratios: dict, levels) -> str:
+    """Every set with its ratios; the first is the one whose time is divided by."""
+    words = {None: "not known", inf: "only the latter got there", 0.0: "only the former got there"}
+    lines = []
+    for name, of in ratios.items():
+        told = (words.get(one) or f"{one:.2f}" for one in of)
+        pairs = (f"{text} at {level:g}" for text, level in zip(told, levels, strict=True))
+        lines.append(f"{name}: {', '.join(pairs)}")
+    return "; ".join(lines)
 
 
 def _word(along) -> str:

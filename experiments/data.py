@@ -157,11 +157,8 @@ def brown(share: float, seed: int = 0) -> tuple[Tokens, Tokens]:
 
     huang2010 5.1: fw, tl, nc and hl are omitted, which leaves 185 of 472 tags.
     """
-    path = datasets._raw("brown", "brown.tar.gz")
-    texts = {parts[-1]: text for parts, text in datasets._stream(path, "ascii")}
-    names = sorted(name for name in texts if len(name) == 4 and name[0] == "c" and name[2:].isdigit())
-    Random(seed).shuffle(names)
-    cut = round(0.8 * len(names))
+    texts = _brown_texts()
+    names, cut = _shuffled(texts, seed)
     halves = (
         names[:cut][: max(round(share * cut), 1)],
         names[cut:][: max(round(share * (len(names) - cut)), 1)],
@@ -169,9 +166,29 @@ def brown(share: float, seed: int = 0) -> tuple[Tokens, Tokens]:
     return tuple(Tokens.from_sentences(s for name in half for s in _article(texts[name])) for half in halves)
 
 
-def brown_labels() -> int:
-    """How many tags there are in all articles."""
-    return len({tag for half in brown(1.0) for tag in half.column(1)})
+def brown_labels(draws: int = 20) -> list[int]:
+    """How many tags four fifths of the articles have, in random draws; the first is that of `brown`."""
+    texts = _brown_texts()
+    tags = {name: {tag for s in _article(text) for _, tag in s} for name, text in texts.items()}
+    counts = []
+    for seed in range(draws):
+        names, cut = _shuffled(texts, seed)
+        counts.append(len(set().union(*(tags[name] for name in names[:cut]))))
+    return counts
+
+
+def _brown_texts() -> dict[str, str]:
+    """{article: text}."""
+    path = datasets._raw("brown", "brown.tar.gz")
+    found = {parts[-1]: text for parts, text in datasets._stream(path, "ascii")}
+    return {k: text for k, text in found.items() if len(k) == 4 and k[0] == "c" and k[2:].isdigit()}
+
+
+def _shuffled(texts, seed: int) -> tuple[list[str], int]:
+    """The articles in random order, and how many of them train."""
+    names = sorted(texts)
+    Random(seed).shuffle(names)
+    return names, round(0.8 * len(names))
 
 
 def _article(text):

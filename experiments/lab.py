@@ -10,18 +10,20 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
+from fenchel import solvers
 from fenchel.io.files import open_output
 from fenchel.io.trace import read_run, write_trace
 from fenchel.loop import Result, solve
 from fenchel.trace import Status, Trace
 
+SHORT_SECONDS, REPEATS = 3.0, 5  # as long as they take no longer, that many runs of which the fastest counts
 QUICK_SECONDS, QUICK_PASSES = 0.5, 20.0  # limits of a run where only the machinery is to be seen
 
 
@@ -160,15 +162,35 @@ class Lab:
 
         def compute(path):
             problem = task.problem
-            scored = spaced(task.score) if score and task.score else None
+            scored = task.score if score else None
             first = start(problem) if start else None
-            result = self._solve(problem, solver, start=first, validate=scored, **settings)
+            if solver != "auto":
+                self._rehearse(problem, solver, first)
+            result = self._fastest(problem, solver, start=first, validate=scored, **settings)
             write_trace(path, result.trace, label=label, settings=asked, status=result.status.name)
 
         path = self._kept(task.name, label, ".jsonl.gz", asked, lambda path: read_run(path)[1], compute)
         trace, facts = read_run(path)
         self.machines.add(described(facts["machine"], facts["versions"]))
         return Run(label, trace, facts)
+
+    def _rehearse(self, problem, solver, first) -> None:
+        """One step that nobody times: what a problem computes once, such as columns from rows, is there for
+        the first solver as it is for those after it.
+        """
+        self._solve(problem, solver, start=first, max_passes=1e-9)
+
+    def _fastest(self, problem, solver, validate, **settings) -> Result:
+        """The fastest of some runs, if they are short: they differ in their seconds only, to which other
+        programs on the machine can but add.
+        """
+        made, began = [], time.monotonic()
+        while not made or (len(made) < REPEATS and time.monotonic() - began < SHORT_SECONDS):
+            scored = None if validate is None else spaced(validate)
+            made.append(self._solve(problem, solver, validate=scored, **settings))
+            if self.quick:
+                break
+        return min(made, key=lambda result: result.trace[-1].seconds)
 
     def _solve(self, problem, solver, **settings) -> Result:
         with warnings.catch_warnings():
@@ -192,7 +214,9 @@ class Lab:
     def _kept(self, group, label, ending, asked, header, compute) -> Path:
         """The file of a run; made unless it is there with the same settings."""
         path = self.folder / group / (file_name(label) + ending)
-        same = path.exists() and header(path).get("settings") == json.loads(json.dumps(asked))
+        same = path.exists() and essence(header(path).get("settings")) == essence(
+            json.loads(json.dumps(asked))
+        )
         if same and (not self.fresh or path in self.made):
             return path
         if time.monotonic() > self.deadline:
@@ -224,6 +248,18 @@ def described(machine: dict, versions: dict) -> str:
     """Where seconds come from, as the header of a trace tells it."""
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return f"{machine['processor']}, {machine['cores']} cores; {packages}"
+
+
+def essence(settings: dict) -> dict:
+    """Settings without what a solver has by default: an option that is new since a run was made is none that
+    it was made with.
+    """
+    name, _, options = settings.get("solver", "").removesuffix(")").partition("(")
+    known = getattr(solvers, name, None)
+    if known is None:
+        return settings
+    usual = {f"{field.name}={field.default!r}" for field in fields(known)}
+    return settings | {"solver": (name, *(one for one in options.split(", ") if one not in usual))}
 
 
 def file_name(label: str) -> str:

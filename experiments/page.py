@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from collections import Counter
 from html import escape
 from pathlib import Path
@@ -49,9 +50,9 @@ def as_markdown(outcomes, papers, note, folder: Path) -> str:
     lines = ["# The five papers, run again", "", summary(outcomes), "", note, ""]
     heads = [*HEADS, *sorted(set(counts(outcomes)) - set(HEADS))]
     lines += ["| paper | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(heads)]
-    for short, of in _by_paper(outcomes, papers):
+    for short, of in by_paper(outcomes, papers):
         lines.append(f"| [{short}](#{short}) | " + " | ".join(str(counts(of)[head]) for head in heads) + " |")
-    for short, of in _by_paper(outcomes, papers):
+    for short, of in by_paper(outcomes, papers):
         lines += ["", f"## {short}", "", papers[short]]
         for outcome in of:
             lines += _item_markdown(outcome, folder)
@@ -67,7 +68,7 @@ def _item_markdown(outcome, folder) -> list[str]:
         lines += [f"![{item.title}]({Path(os.path.relpath(outcome.figure, folder)).as_posix()})", ""]
     for table in outcome.tables:
         lines += [*_table_markdown(table), ""]
-    for claim, verdict in zip(item.claims, outcome.verdicts, strict=True):
+    for claim, verdict in _judged(outcome):
         why = f" {claim.reason}" if verdict.holds is False and claim.reason else ""
         lines.append(f"- **{verdict.word}**: “{claim.text}” {_sentence(verdict.margin)}{why}")
     return lines
@@ -83,11 +84,36 @@ def _table_markdown(table: Table) -> list[str]:
     return [*([table.caption, ""] if table.caption else []), *rows]
 
 
-def _by_paper(outcomes, papers):
+def by_paper(outcomes, papers):
+    """(short name, its outcomes) of each paper that has some."""
     for short in papers:
         of = [outcome for outcome in outcomes if outcome.item.name.split(".")[0] == short]
         if of:
             yield short, of
+
+
+# ---- pages of the documentation
+
+CLAIMS = "<!-- claims -->", "<!-- end of claims -->"
+
+
+def fill(path: Path, outcomes: list[Outcome]) -> None:
+    """Put the verdicts between the two marks of a page, in the place of what was there."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(CLAIMS[0])
+    _, _, after = rest.partition(CLAIMS[1])
+    lines = [CLAIMS[0], "", f"{summary(outcomes)}.", ""]
+    for outcome in outcomes:
+        lines += [_short_verdict(outcome.item.name, *pair) for pair in _judged(outcome)]
+    path.write_text(before + "\n".join([*lines, "", CLAIMS[1]]) + after, encoding="utf-8")
+
+
+def _short_verdict(name, claim, verdict) -> str:
+    why = f" {claim.reason}" if verdict.holds is False else ""
+    return f"- {name.partition('.')[2]}, **{verdict.word}**: “{claim.text}”{why}"
+
+
+def _judged(outcome: Outcome):
+    return zip(outcome.item.claims, outcome.verdicts, strict=True)
 
 
 # ---- HTML
@@ -96,8 +122,12 @@ def _by_paper(outcomes, papers):
 def as_html(outcomes, papers, note) -> str:
     parts = ["<!doctype html><meta charset='utf-8'><title>The five papers, run again</title>"]
     parts += [f"<style>{STYLE}</style><h1>The five papers, run again</h1>"]
-    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(note)}</p>"]
-    for short, of in _by_paper(outcomes, papers):
+    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(note)}</p><ul>"]
+    parts += [
+        f"<li><a href='#{short}'>{escape(papers[short])}</a></li>" for short, _ in by_paper(outcomes, papers)
+    ]
+    parts.append("</ul>")
+    for short, of in by_paper(outcomes, papers):
         parts.append(f"<h2 id='{short}'>{escape(papers[short])}</h2><p>{escape(summary(of))}</p>")
         parts += map(_item_html, of)
     return "\n".join(parts)
@@ -107,19 +137,24 @@ def _item_html(outcome: Outcome) -> str:
     item = outcome.item
     parts = [f"<h3 id='{item.name}'>{escape(item.name)}: {escape(item.title)}</h3>"]
     parts.append(f"<blockquote>{escape(item.statement)}</blockquote>")
-    parts += [f"<p>{escape(text)}</p>" for text in (item.here, outcome.missing) if text]
+    parts += [f"<p>{_with_code(text)}</p>" for text in (item.here, outcome.missing) if text]
     if outcome.figure:
         image = base64.b64encode(outcome.figure.read_bytes()).decode()
         parts.append(f"<img alt='{escape(item.title, quote=True)}' src='data:image/png;base64,{image}'>")
     parts += map(_table_html, outcome.tables)
     parts.append("<ul>")
-    for claim, verdict in zip(item.claims, outcome.verdicts, strict=True):
-        why = f" <i>{escape(claim.reason)}</i>" if verdict.holds is False and claim.reason else ""
+    for claim, verdict in _judged(outcome):
+        why = f" <i>{_with_code(claim.reason)}</i>" if verdict.holds is False and claim.reason else ""
         parts.append(
             f"<li><b class='{verdict.word.split()[0]}'>{verdict.word}</b>: “{escape(claim.text)}” "
             f"{escape(_sentence(verdict.margin))}{why}</li>"
         )
     return "\n".join([*parts, "</ul>"])
+
+
+def _with_code(text: str) -> str:
+    """What stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 
 def _table_html(table: Table) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments import data
 from experiments.lab import Lab, Run, Task, optimum, shown
-from fenchel import MaxEntTagger, problems
+from fenchel import MaxEntTagger, problems, solvers
 from fenchel.spans import span_scores
 
 DOCUMENTS = {"a9a": 4.0, "imdb": 8.0, "20newsgroups": 8.0}  # C, as yu2011 Table 2: 4 for a9a, 8 for TF-IDF
@@ -14,6 +14,10 @@ TEXTS = ("imdb", "20newsgroups")
 BROWN_SHARE = 0.2
 SIGMA2 = 10.0  # times the number of contexts
 QUICK_ROWS, QUICK_SENTENCES = 1000, 150
+BATCH = {
+    "LBFGS": solvers.LBFGS(rounded=False),
+    "TRON": solvers.TRON(rounded=False),
+}  # as the papers have them
 
 
 # ---- documents

@@ -63,8 +63,8 @@ def sag_passes(dense, constant, non_uniform, passes, rng):
     (X, w), n, lam = with_constant(dense, constant), len(dense.y), dense.lam
     memory, known = np.zeros(n), np.zeros(n)  # slopes ∂loss_i/∂s_i
     reach = (X**2).sum(axis=1)  # how far a step along an example moves its own score
-    L = np.maximum(0.25 * n * dense.mass * reach, 1e-12)
-    largest = L.max()
+    L, bounds = np.zeros(n), np.maximum(n * dense.mass * reach, 4e-12)
+    largest = 0.0 if non_uniform else 0.25 * bounds.max()
     for number in range(passes):
         largest = L.max() if non_uniform else largest
         order = rng.permutation(n) if number == 0 else None
@@ -75,15 +75,17 @@ def sag_passes(dense, constant, non_uniform, passes, rng):
                 i = int(np.searchsorted(np.cumsum(L), u * L.sum(), side="right"))
             else:
                 i = int(u * n)
-            s, y, known[i] = X[i] @ w, dense.y[i], 1.0
-            memory[i] = marginals(s)[0] - y
+            s, y, new = X[i] @ w, dense.y[i], known[i] == 0.0
+            if new and non_uniform:
+                L[i] = 0.5 * L.sum() / known.sum() if known.any() else 2.0**-20 * bounds[i]
+            memory[i], known[i] = marginals(s)[0] - y, 1.0
             L[i] = search(
                 L[i] if non_uniform else largest, s, y, memory[i], n * dense.mass[i], reach[i], n, non_uniform
             )
             largest = max(largest, L[i]) if non_uniform else L[i]
             alpha = 1.0 / (largest + lam)
             if non_uniform:
-                alpha = 0.5 * alpha + 0.5 / (L.mean() + lam)
+                alpha = 0.5 * alpha + 0.5 / (L.sum() / known.sum() + lam)
             alpha = min(alpha, 0.5 / lam)
             slopes = dense.mass * memory * n / known.sum()
             w = (1.0 - alpha * penalties(dense)) * w - alpha * (X.T @ slopes)
@@ -93,9 +95,10 @@ def sag_passes(dense, constant, non_uniform, passes, rng):
 def search(L, s, y, slope, weight, reach, n, non_uniform):
     """Shrink L a little, then double it until f(w − ∇f/L) ≤ f(w) − ‖∇f‖²/(2L) for f = weight · loss_i."""
     squared, target = slope**2 * reach, [y, 1.0 - y]
-    if weight * squared <= 1e-13 * kl(target, s) * L:
+    rounding = 1e-13 * (kl(target, s) + abs(s) * marginals(s)[0])
+    if weight * squared <= rounding * L:
         return L
     L *= 0.9 if non_uniform else 0.5 ** (1.0 / n)
-    while kl(target, s - weight / L * reach * slope) - kl(target, s) > -0.5 * weight * squared / L:
+    while kl(target, s - weight / L * reach * slope) - kl(target, s) > rounding - 0.5 * weight * squared / L:
         L *= 2.0
     return L

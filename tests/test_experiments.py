@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from experiments import __main__ as program
 from experiments import data, figures, page
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
-from experiments.lab import Lab, NotRun, Run, Task, file_name, optimum, proven, spaced
+from experiments.lab import Lab, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
 from experiments.lepriol2018 import chains
 from fenchel import problems, solvers
 from fenchel.trace import Row, Trace
@@ -57,6 +57,13 @@ def test_a_run_is_made_once_and_again_only_if_its_settings_change(tmp_path):
 
 
 GONE_BUT_KEPT = Task("here", nowhere)
+
+
+def test_an_option_that_is_new_since_a_run_was_made_does_not_make_it_anew():
+    before, now = {"solver": "LBFGS(memory=3)", "tol": 1e-6}, {"solver": repr(solvers.LBFGS(memory=3))}
+    assert essence(before) == essence(now | {"tol": 1e-6})
+    assert essence(now) != essence({"solver": repr(solvers.LBFGS(memory=3, rounded=False))})
+    assert essence({"solver": "auto"}) == {"solver": "auto"} and essence({"seed": 1}) == {"seed": 1}
 
 
 def test_measurements_are_kept_too(tmp_path):

@@ -39,12 +39,16 @@ def inference(blocks, i, s, mu, direction, nu, argmax, y, delta, cost, t):
 
 
 @njit
-def linear(blocks, i, v, step, delta, s, moved, u, gram):
+def linear(blocks, i, v, step, delta, s, moved, u, gram, norms, pair):
     kernels.block_scores(blocks, i, v, s)
     kernels.block_move(blocks, i, step, delta, s, moved)
     kernels.block_add(blocks, i, step, delta, u)
-    for j in range(kernels.block_length(blocks, i)):
-        kernels.block_gram_row(blocks, i, j, gram[j])
+    kernels.block_norms(blocks, i, norms)
+    last = kernels.block_length(blocks, i) - 1
+    kernels.block_move_pair(blocks, i, step, 0, last, norms, pair)
+    for j in range(last + 1):
+        for k in range(last + 1):
+            gram[j, k] = norms[j] if j == k else kernels.block_product(blocks, i, j, k)
     return kernels.block_squared_norm(blocks, i, delta), kernels.block_radius(blocks, i)
 
 
@@ -277,7 +281,7 @@ def multiply(problem, i, v, step, delta):
     """What `linear` returns and writes, by name."""
     size = problem.blocks.size + 2
     buffers = {"s": np.zeros(size), "moved": np.zeros(size), "u": np.zeros(v.size)}
-    buffers["gram"] = np.zeros((size, size))
+    buffers |= {"gram": np.zeros((size, size)), "norms": np.zeros(size), "pair": np.zeros(size)}
     squared, radius = linear(problem.blocks, i, v, step, delta, *buffers.values())
     return buffers | {"squared": squared, "radius": radius}
 
@@ -299,6 +303,7 @@ def test_linear_kernels_against_dense_matrices(problem):
         np.testing.assert_allclose(found["u"], step * C.T @ delta, atol=1e-14)
         assert found["squared"] == pytest.approx(np.sum((C.T @ delta) ** 2), rel=1e-12, abs=1e-14)
         np.testing.assert_allclose(found["gram"][:m, :m], C @ C.T, atol=1e-14)
+        np.testing.assert_allclose(found["pair"][:m], step * C @ (C[0] - C[-1]), atol=1e-13)
         expected = max(np.sum((C[t] - f) ** 2) for t in np.flatnonzero(y) for f in C)
         assert found["radius"] == pytest.approx(expected, rel=1e-12, abs=1e-14)
         for name in ("s", "moved", "gram"):

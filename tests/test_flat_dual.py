@@ -139,7 +139,7 @@ def test_a_pass_of_cd_dual_is_that_of_its_naive_twin(name, subproblem):
     problem, dense = of_positive_weight(name)
     method = solvers.CDDual(subproblem=subproblem, seed=3)
     state = method.init(problem, None)
-    state.inner = 1e-13
+    state.inner, state.leave = 1e-13, 0.0
     first = state.mu.ravel().copy()
     method.step(problem, state)
     parts = with_constant(problem, dense), problem.origin, dense

@@ -5,7 +5,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from experiments.claims import Table, Verdict, number, ratio
+from experiments.claims import Table, Verdict, number, ratio_of
 from experiments.figures import Panel
 from experiments.lab import Lab, Run, Task, optimum
 from fenchel import path, solvers
@@ -26,16 +26,14 @@ EG = solvers.EG(first=0.0, cap=inf)  # from the uniform distribution, rates from
 
 
 class Family:
-    """A problem for several constants C: Σ loss + C/2 ‖w‖². make(quick): (problem with C = 1, score)."""
+    """A problem for several constants C: Σ loss + C/2 ‖w‖². make(quick): (problem with C = 1, score).
+
+    first: EG as the paper begins it.
+    """
 
     def __init__(self, name, make, seconds=SECONDS, passes=PASSES, first=EG):
-        self.name, self.make, self.seconds, self.passes, self.first = (
-            name,
-            cache(make),
-            seconds,
-            passes,
-            first,
-        )
+        self.name, self.make, self.seconds, self.passes = name, cache(make), seconds, passes
+        self.first = first
 
     @cache  # noqa: B019
     def task(self, C: float, quick: bool) -> Task:
@@ -111,7 +109,7 @@ def compare(results, first, second, levels=LEVELS, along="passes", at_least=1.0)
     for C, runs in results.items():
         best = optimum(runs.values())
         for level in levels:
-            value = ratio(runs[first].reach(level, best, along), runs[second].reach(level, best, along))
+            value = ratio_of(runs[first], runs[second], level, best, along)
             if value is not None:
                 holds &= value > at_least
                 lines.append(f"C = {C:g}: {number(value)} at {level:g}")

@@ -209,8 +209,8 @@ FIG11 = Item(
         Claim(
             "the primal value for EG converges considerably faster than the L-BFGS one",
             lambda results: compare(results, "EG", "LBFGS"),
-            "Not at C = 1, where EG from the uniform distribution takes 86 passes to 1 %, L-BFGS 26; ours "
-            "makes an evaluation an iteration, and pixels lie between 0 and 1, where the paper is silent.",
+            "Not at C = 1, where EG from the uniform distribution takes 86 passes to 1 %, L-BFGS 26: ours "
+            "makes an evaluation an iteration, and works in coordinates in which the objective is rounder.",
         ),
         Claim(
             "L-BFGS does not outperform the EG curve [of validation error] for any value of C",

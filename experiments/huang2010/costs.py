@@ -1,10 +1,10 @@
 """huang2010: permutations, IIS and Table 2."""
 
 from experiments import tasks
-from experiments.claims import Claim, Item, Table, Verdict, chosen, faster, ratio
+from experiments.claims import Claim, Item, Table, Verdict, chosen, ratio
 from experiments.figures import Panel, draw
 from experiments.huang2010.documents import run_documents
-from experiments.huang2010.tagging import ALIKE, run_scaling
+from experiments.huang2010.tagging import ALIKE, nearer, run_scaling
 from experiments.lab import Lab, optimum
 from experiments.yu2011.logistic import CHECKED, seconds_table
 from fenchel import solvers
@@ -32,14 +32,15 @@ def permutations(lab: Lab) -> dict:
     return found | lab.each(tasks.document_tasks(lab, tasks.TEXTS), document)
 
 
-def cyclic_ratios(results, label) -> dict:
-    """{set: [seconds of cyclic / of permuted at 0.1 and 0.01]}."""
+def cyclic_ratios(results, label, along="seconds") -> dict:
+    """{set: [seconds (passes) of cyclic / of permuted at 0.1 and 0.01]}."""
     out = {}
     for name, runs in results.items():
         if f"{label} cyclic" in runs:
             best = optimum(runs.values())
             pairs = (
-                (runs[k].reach(level, best) for k in (label, f"{label} cyclic")) for level in (1e-1, 1e-2)
+                (runs[k].reach(level, best, along) for k in (label, f"{label} cyclic"))
+                for level in (1e-1, 1e-2)
             )
             out[name] = [ratio(*pair) for pair in pairs]
     return out
@@ -55,13 +56,14 @@ def permutation_similar(results) -> Verdict:
 
 
 def permutation_helps(results) -> Verdict:
-    ratios = {k: v for k, v in cyclic_ratios(results, "CD").items() if k in tasks.TEXTS}
-    text = "; ".join(
-        f"{k}: {', '.join('neither' if r is None else f'{r:.2f}' for r in v)}" for k, v in ratios.items()
+    documents = chosen(results, tasks.TEXTS)
+    ratios = {along: cyclic_ratios(documents, "CD", along) for along in ("seconds", "passes")}
+    text = ". In ".join(
+        f"{along}: " + "; ".join(f"{k}: {', '.join(f'{r or 0:.2f}' for r in v)}" for k, v in of.items())
+        for along, of in ratios.items()
     )
-    return Verdict(
-        all(r is None or r > 1.0 for v in ratios.values() for r in v), f"cyclic / permuted time: {text}"
-    )
+    holds = all(r is None or r > 1.0 for v in ratios["seconds"].values() for r in v)
+    return Verdict(holds, f"cyclic / permuted to 0.1 and 0.01, in {text}")
 
 
 def permutation_table(results) -> list[Table]:
@@ -83,7 +85,12 @@ PERMUTATION = Item(
             "for 0/1-featured NLP data, with/without permutation gives similar performances",
             permutation_similar,
         ),
-        Claim("this strategy tends to work better if features are related [documents]", permutation_helps),
+        Claim(
+            "this strategy tends to work better if features are related [documents]",
+            permutation_helps,
+            "Words in the order of the alphabet lie side by side in memory: a sweep through them takes a "
+            "quarter of the time of one at random, more than the permutation saves in passes.",
+        ),
     ),
     f"No figure of the paper shows it. Similar means within a factor of {ALIKE}.",
 )
@@ -119,7 +126,7 @@ IIS = Item(
     lambda results: seconds_table(
         {k: {n: r for n, r in of.items() if "IS" in n} for k, of in results.items()}, (1.0, 1e-1)
     ),
-    (Claim("GIS outperforms IIS", faster("GIS", "IIS", levels=(1.0, 0.5))),),
+    (Claim("GIS outperforms IIS", nearer("GIS", "IIS")),),
 )
 
 

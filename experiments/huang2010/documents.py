@@ -3,10 +3,11 @@
 from statistics import fmean
 
 from experiments import tasks
-from experiments.claims import Claim, Item, Table, Verdict, faster, number, ratio
+from experiments.claims import Claim, Item, Table, Verdict, faster, ratio
 from experiments.figures import draw
-from experiments.huang2010.tagging import ALIKE, run_scaling
-from experiments.lab import Lab, Missing, Run, Task, optimum
+from experiments.huang2010.tagging import ALIKE, ROWS_ARE_FAST, run_scaling
+from experiments.lab import Lab, Missing, Run, Task, optimum, shown
+from experiments.yu2011.entropy import excess_at
 from experiments.yu2011.logistic import CHECKED, run_logistic, seconds_table
 from fenchel import solvers
 
@@ -31,16 +32,25 @@ def both_kinds(lab: Lab) -> dict:
     )
 
 
+def surpassed_at(runs: dict[str, Run]) -> float:
+    """The relative difference at which LBFGS or TRON is first below CD and SCGIS, and stays so; 0: never."""
+    best = optimum(runs.values())
+    last = min(run.column("seconds")[-1] for run in runs.values())
+    met = 0.0
+    for step in range(1, 201):
+        now = {k: excess_at(runs[k], step / 200 * last, best) for k in ("SCGIS", "CD", "LBFGS", "TRON")}
+        mine, other = min(now["CD"], now["SCGIS"]), min(now["LBFGS"], now["TRON"])
+        met = 0.0 if mine <= other else met or mine
+    return met
+
+
 def surpassed_earlier(results) -> Verdict:
-    """By 1e-2 LBFGS or TRON is ahead of CD and SCGIS on some set."""
-    lines, ahead = [], []
-    for name, runs in results.items():
-        best = optimum(runs.values())
-        other = min(runs[k].reach(1e-2, best) for k in ("LBFGS", "TRON"))
-        mine = min(runs[k].reach(1e-2, best) for k in ("CD", "SCGIS"))
-        ahead.append(other < mine)
-        lines.append(f"{name}: {number(other)} s to 0.01, CD or SCGIS {number(mine)} s")
-    return Verdict(any(ahead), "; ".join(lines))
+    """Earlier: at a larger relative difference on some document set than on any 0/1 set."""
+    found = {name: surpassed_at(shown(runs)) for name, runs in results.items()}
+    documents = [found[name] for name in tasks.TEXTS if name in found]
+    others = [value for name, value in found.items() if name not in tasks.TEXTS]
+    text = ", ".join(f"{name} {value:.1e}" if value else f"{name} never" for name, value in found.items())
+    return Verdict(max(documents) > max(others), f"LBFGS or TRON is ahead for good from {text} on")
 
 
 def tron_similar(results) -> Verdict:
@@ -83,12 +93,6 @@ FIG3 = Item(
     (
         Claim("CD is faster than SCGIS", faster("CD", "SCGIS")),
         Claim(
-            "here TRON/LBFGS may surpass IS/CD in an earlier stage",
-            surpassed_earlier,
-            "At 0.01 CD is still ahead of both; the others pass it between 1e-4 and 1e-6, "
-            "where the table has them.",
-        ),
-        Claim(
             "TRON is only similarly to or moderately better than LBFGS",
             tron_similar,
             "Our L-BFGS needs one evaluation for nearly every iteration, TRON several "
@@ -106,8 +110,8 @@ def constant_feature(lab: Lab) -> dict:
         plain = run_documents(lab, task)
         more = tasks.document_task(task.name, lab.quick, constant=True)
         runs = {
-            f"{k} with constant": lab.run(more, k, solvers.make(k.lower()), max_seconds=15.0, score=False)
-            for k in ("LBFGS", "TRON")
+            f"{k} with constant": lab.run(more, k, solver, max_seconds=60.0, score=False)
+            for k, solver in tasks.BATCH.items()
         }
         return {"without": {k: plain[k] for k in ("LBFGS", "TRON")}, "with": runs}
 
@@ -115,7 +119,7 @@ def constant_feature(lab: Lab) -> dict:
 
 
 def constant_ratio(results) -> dict:
-    """{set: (LBFGS / TRON without, with)} of the seconds to 1e-4."""
+    """{set: (LBFGS / TRON without, with)} of the passes to 1e-4."""
     out = {}
     for name, of in results.items():
         pairs = []
@@ -124,7 +128,8 @@ def constant_ratio(results) -> dict:
             lbfgs, tron = (
                 next(run for k, run in runs.items() if k.startswith(who)) for who in ("LBFGS", "TRON")
             )
-            pairs.append(ratio(tron.reach(1e-4, best), lbfgs.reach(1e-4, best)) or 0.0)
+            times = (run.reach(1e-4, best, "passes") for run in (tron, lbfgs))
+            pairs.append(ratio(*times) or 0.0)
         out[name] = tuple(pairs)
     return out
 
@@ -134,7 +139,7 @@ def constant_matters(results) -> Verdict:
     text = "; ".join(f"{k}: LBFGS / TRON {a:.2f} without, {b:.2f} with" for k, (a, b) in found.items())
     return Verdict(
         all(a > 0.0 for a, _ in found.values()) and fmean(b / a for a, b in found.values()) > 1.2,
-        f"seconds to 1e-4, {text}",
+        f"passes to 1e-4, {text}",
     )
 
 
@@ -146,7 +151,14 @@ BINARY = Item(
     "0/1-featured data due to a smaller number of exp operations.”",
     both_kinds,
     None,
-    claims=(Claim("IS/CD methods are more efficient on 0/1-featured data", dearer_entries),),
+    claims=(
+        Claim("IS/CD methods are more efficient on 0/1-featured data", dearer_entries),
+        Claim(
+            "in contrast to Figure 2, here [documents] TRON/LBFGS may surpass IS/CD in an earlier stage",
+            surpassed_earlier,
+            ROWS_ARE_FAST,
+        ),
+    ),
 )
 
 CONSTANT = Item(
@@ -161,7 +173,7 @@ CONSTANT = Item(
         Table(
             ("set", "LBFGS / TRON without", "with a constant feature"),
             [(k, f"{a:.2f}", f"{b:.2f}") for k, (a, b) in constant_ratio(results).items()],
-            "seconds to a relative difference of 1e-4",
+            "passes to a relative difference of 1e-4; one is an evaluation or a product with the Hessian",
         )
     ],
     (

@@ -1,9 +1,12 @@
 """huang2010 6: the fast line search, Figure 4."""
 
+from itertools import pairwise
+from statistics import median
+
 from experiments import tasks
-from experiments.claims import Claim, Item, Table, Verdict, number, ratio
+from experiments.claims import Claim, Item, Table, Verdict, number
 from experiments.figures import Panel, draw
-from experiments.lab import Lab, optimum
+from experiments.lab import Lab, Run, optimum
 from fenchel import solvers
 
 SIGMAS = (0.5, 2.0, 8.0)  # σ²/l of Figure 4, which is C
@@ -47,14 +50,15 @@ def draw_figure4(results, path) -> None:
 
 
 def gains(results) -> dict:
-    """{set: [CDD / CD seconds to 1e-3 for each σ²]}."""
-    out = {}
-    for name, of in results.items():
-        out[name] = []
-        for C in SIGMAS:
-            best = optimum(of[C].values())
-            out[name].append(ratio(of[C]["CD"].reach(1e-3, best), of[C]["CDD"].reach(1e-3, best)) or 0.0)
-    return out
+    """{set: [CDD / CD, median seconds of a sweep, for each σ²]}: both go through the same points."""
+    return {
+        name: [sweep_seconds(of[C]["CDD"]) / sweep_seconds(of[C]["CD"]) for C in SIGMAS]
+        for name, of in results.items()
+    }
+
+
+def sweep_seconds(run: Run) -> float:
+    return median(after - before for before, after in pairwise(run.column("seconds")))
 
 
 def steps(results) -> dict:
@@ -80,7 +84,9 @@ def figure4_table(results) -> list[Table]:
                 )
             )
     return [
-        Table(("set", "σ²", "CDD / CD, seconds to 1e-3", "passes of CD per sweep", "best accuracy, %"), rows)
+        Table(
+            ("set", "σ²", "CDD / CD, seconds of a sweep", "passes of CD per sweep", "best accuracy, %"), rows
+        )
     ]
 
 
@@ -88,13 +94,16 @@ def more_useful_if_small(results) -> Verdict:
     found = gains(results)
     text = "; ".join(f"{k}: " + ", ".join(f"{v:.2f}" for v in of) for k, of in found.items())
     holds = all(of[0] > of[-1] for of in found.values())
-    return Verdict(holds, f"CDD takes times the time of CD at σ²/l = {', '.join(map(str, SIGMAS))}: {text}")
+    sizes = ", ".join(map(str, SIGMAS))
+    return Verdict(holds, f"a sweep of CDD takes times that of CD at σ²/l = {sizes}: {text}")
 
 
 def trick_helps(results) -> Verdict:
     found = gains(results)
     return Verdict(
-        all(v > 1.0 for of in found.values() for v in of), f"least {min(map(min, found.values())):.2f}"
+        all(v > 1.0 for of in found.values() for v in of),
+        f"a sweep of CDD takes {min(map(min, found.values())):.2f} to {max(map(max, found.values())):.2f} "
+        f"times that of CD",
     )
 
 
@@ -126,10 +135,14 @@ FIG4 = Item(
     draw_figure4,
     figure4_table,
     (
-        Claim("In (38), we propose a way to speed up the line search procedure", trick_helps),
+        Claim(
+            "In (38), we propose a way to speed up the line search procedure",
+            trick_helps,
+            "At σ² = 8 l (38) saves 7 and 22 % of the reads, which is within the noise of a clock.",
+        ),
         Claim("the trick is more useful if σ² is small", more_useful_if_small),
         Claim("Hence (38) more easily holds at λ = 1", holds_more_easily),
         Claim("a too small σ² may downgrade the testing accuracy", too_small),
     ),
-    'CDD is `line_search="plain"`.',
+    'CDD is `line_search="plain"`. Both make the same steps, so that the seconds of a sweep tell all.',
 )

@@ -4,17 +4,21 @@ from experiments import data, tasks
 from experiments.claims import Claim, Item, Table, Verdict, faster, number
 from experiments.figures import draw
 from experiments.lab import Lab, Run, Task, optimum, shown
-from experiments.yu2011.entropy import at_the_end, run_entropy
+from experiments.yu2011.entropy import at_the_end, in_the_beginning, listed, run_entropy
 from experiments.yu2011.logistic import CHECKED, seconds_table
 from fenchel import solvers
 
 ALIKE = 1.5  # times are similar up to this factor
 
 
-EARLY, LATE = 0.5, 1e-3  # relative differences that mean “in the beginning” and “final” on 0/1 data
-
-
 SEQUENTIAL = ("GIS", "SCGIS", "CD")
+
+
+ROWS_ARE_FAST = (
+    "An evaluation of our L-BFGS and TRON reads the weights of all labels of an attribute side by side, four "
+    "numbers at a time; the column of a weight, which SCGIS and CD read, lies scattered over the contexts: a "
+    "sweep of CD takes as long as ten evaluations and more. The paper's programs walk through lists in both."
+)
 
 
 SCALING = {
@@ -39,7 +43,8 @@ def table3(lab: Lab) -> dict:
     found = lab.each(tasks.tagging_tasks(lab), count)
     if "brown" in found:
         of = tasks.tagging_task("brown", lab.quick)
-        found["brown"][1] = lab.measure(of, "labels of all articles", data.brown_labels)
+        draws = lab.measure(of, "labels of four fifths", data.brown_labels)
+        found["brown"] = [found["brown"][0], draws[0], *found["brown"][2:], draws]
     return found
 
 
@@ -47,8 +52,18 @@ def count_table(results) -> list[Table]:
     rows = []
     for name, found in results.items():
         rows.append((name, "paper", *(f"{n:,}" for n in PRINTED[name])))
-        rows.append((name, "here", *(f"{n:,}" for n in found)))
+        rows.append((name, "here", *(f"{n:,}" for n in found[:4])))
     return [Table(("set", "", "contexts", "labels", "features n", "non-zeros #nz"), rows)]
+
+
+def label_counts(found) -> Verdict:
+    """Brown: whether the printed number lies among those of twenty random draws of articles."""
+    lines, holds = [], True
+    for name, (_, labels, _, _, *draws) in found.items():
+        low, high = (min(draws[0]), max(draws[0])) if draws else (labels, labels)
+        holds &= low <= PRINTED[name][1] <= high
+        lines.append(f"{name}: {labels}" + (f" ({low} to {high} in twenty random draws)" if draws else ""))
+    return Verdict(holds, ", ".join(lines))
 
 
 TABLE3 = Item(
@@ -61,23 +76,20 @@ TABLE3 = Item(
     (
         Claim(
             "The number of labels is reduced from 472 to 185 (Brown); 44 and 22 (CoNLL-2000)",
-            lambda found: Verdict(
-                all(found[name][1] == PRINTED[name][1] for name in found),
-                ", ".join(f"{name}: {found[name][1]}" for name in found),
-            ),
-            "Without these modifiers 190 of the 472 tags are left here; which others the "
-            "paper merges it does not say.",
+            label_counts,
         ),
     ),
     "Attributes after Ratnaparkhi with OpenNLP's cutoff of 5; OpenNLP's own list has "
-    "others beside. Of Brown a fifth; its labels are those of all articles.",
+    "others beside. Of Brown's training articles a fifth; its labels are those of all of them: 472 tags are "
+    "190 without modifiers, and those that only the articles of the test have are missing.",
 )
 
 
 def run_scaling(lab: Lab, task: Task) -> dict[str, Run]:
     limit = tasks.TAGGING_SECONDS[task.name]
     runs = {k: lab.run(task, k, solver, max_seconds=limit, **more) for k, (solver, more) in SCALING.items()}
-    others = run_entropy(lab, task, ("CDprimal", "LBFGS", "TRON"))
+    others = run_entropy(lab, task, ("CDprimal", "LBFGS", "TRON", "EG"))
+    others["reference"] = min(others["reference"], others.pop("EG"), key=lambda run: run.best)  # for P*
     return runs | {"CD": others.pop("CDprimal")} | others
 
 
@@ -86,15 +98,24 @@ def figure2(lab: Lab) -> dict:
 
 
 def quick_in_the_beginning(results) -> Verdict:
-    """The slowest of GIS, SCGIS, CD against the faster of LBFGS and TRON, to EARLY."""
-    lines, holds = [], True
-    for name, runs in results.items():
-        best = optimum(runs.values())
-        mine = max(runs[k].reach(EARLY, best) for k in SEQUENTIAL)
-        other = min(runs[k].reach(EARLY, best) for k in ("LBFGS", "TRON"))
-        holds &= mine < other
-        lines.append(f"{name}: {number(mine)} s to {EARLY:g}, LBFGS or TRON {number(other)} s")
-    return Verdict(holds, "; ".join(lines))
+    """GIS, SCGIS and CD each against the better of LBFGS and TRON."""
+    found = in_the_beginning(results)
+    holds = all(
+        max(of[k] for k in SEQUENTIAL) < min(of[k] for k in ("LBFGS", "TRON")) for of in found.values()
+    )
+    return Verdict(holds, f"relative difference at a tenth of the time, {listed(found)}")
+
+
+def nearer(winner: str, loser: str):
+    """The winner is nearer to the optimum when the first run is cut off."""
+
+    def check(results):
+        ends = at_the_end(results, (winner, loser))
+        text = "; ".join(f"{k}: {winner} {of[winner]:.2g}, {loser} {of[loser]:.2g}" for k, of in ends.items())
+        holds = all(of[winner] < of[loser] for of in ends.values())
+        return Verdict(holds, f"relative difference when the first run is cut off, {text}")
+
+    return check
 
 
 def last_is_fastest(winner: str):
@@ -112,7 +133,7 @@ def last_is_fastest(winner: str):
 
 
 def final_tron(results) -> Verdict:
-    """TRON against LBFGS from LATE on: which is lower at its own end."""
+    """Which of them is lowest at its own end."""
     lines, holds = [], True
     for name, runs in results.items():
         best = optimum(runs.values())
@@ -161,19 +182,25 @@ FIG2 = Item(
     (
         Claim(
             "the new CD approach … is the fastest [of the IS/CD methods]",
-            faster("CD", "SCGIS", levels=(1e-1, 1e-2)),
+            nearer("CD", "SCGIS"),
         ),
-        Claim("SCGIS comes the second, while GIS is the last", faster("SCGIS", "GIS", levels=(1e-1, 1e-2))),
+        Claim("SCGIS comes the second, while GIS is the last", nearer("SCGIS", "GIS")),
         Claim(
             "the three IS/CD methods more quickly decrease the function value in the beginning",
             quick_in_the_beginning,
+            ROWS_ARE_FAST,
         ),
-        Claim("but LBFGS has faster final convergence", last_is_fastest("LBFGS")),
+        Claim(
+            "but LBFGS has faster final convergence",
+            last_is_fastest("LBFGS"),
+            "On chunks it is ahead; on the sets with more labels the time ends before that.",
+        ),
         Claim(
             "if we draw figures with longer training time, TRON’s final convergence is the fastest",
             final_tron,
+            "30 and 45 s are not longer: TRON ends at its first Newton steps.",
         ),
-        Claim("CD/IS … reach the final testing accuracy rapidly", accuracy_early),
+        Claim("CD/IS … reach the final testing accuracy rapidly", accuracy_early, ROWS_ARE_FAST),
         Claim("GIS is inferior to many methods (here: the farthest from the optimum at the end)", gis_last),
         Claim("Surprisingly, LBFGS outperforms TRON", faster("LBFGS", "TRON", levels=(1e-1, 1e-2))),
     ),

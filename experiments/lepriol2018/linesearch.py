@@ -11,32 +11,42 @@ from experiments.lepriol2018.methods import PAPERS_OWN, panels_of, reference, ru
 from fenchel import solvers
 
 PRECISIONS = (0.5, 1e-1, 1e-2, 1e-3)
+NEAR = {"ocr": 1e-2, "conll": 1e-3, "ner": 1e-3, "pos": 1e-3}  # a difference that 30 epochs reach
+
+
+DRAWN = ("ner", "pos")
 
 
 def figure8(lab: Lab) -> dict:
-    def all_precisions(of):
+    """Every precision on the sets of the figure; on the others those that a sentence is about."""
+
+    def precisions(of):
         runs = {}
-        for value in PRECISIONS:
+        for value in PRECISIONS if of.name[4:] in DRAWN else PRECISIONS[2:]:
             solver = solvers.SDCA(sampling="uniform", precision=value, absolute=True, renew=None)
             runs[f"{value:g}"] = run(lab, of, f"precision {value:g}", solver, score=False, max_passes=30.0)
         one = solvers.SDCA(sampling="uniform", step_size="one-newton", renew=None)
         runs["one step"] = run(lab, of, "precision one step", one, score=False, max_passes=30.0)
         return runs | {"reference": reference(lab, of)}
 
-    return each(lab, ("ner", "pos"), all_precisions)
+    return each(lab, (*DRAWN, "ocr", "conll"), precisions)
+
+
+def draw_figure8(results, path) -> None:
+    labels = (*(f"{p:g}" for p in PRECISIONS), "one step")
+    shown = {name: results[name] for name in DRAWN if name in results}
+    draw(panels_of(shown, "updates", "parameter updates / n", labels), path)
 
 
 def same_rate(results) -> Verdict:
     lines, holds = [], True
     for name, runs in results.items():
         best = optimum(runs.values())
-        value = (
-            ratio(runs["0.01"].reach(1e-3, best, "updates"), runs["0.001"].reach(1e-3, best, "updates"))
-            or 0.0
-        )
+        times = (runs[k].reach(NEAR[name], best, "updates") for k in ("0.01", "0.001"))
+        value = ratio(*times) or 0.0
         holds &= 0.8 <= value <= 1.25
-        lines.append(f"{name} {value:.2f}")
-    return Verdict(holds, "updates to 1e-3, precision .001 / .01: " + ", ".join(lines))
+        lines.append(f"{name} {value:.2f} to {NEAR[name]:g}")
+    return Verdict(holds, "updates, precision .001 / .01: " + ", ".join(lines))
 
 
 def one_step_fails(results) -> Verdict:
@@ -50,13 +60,13 @@ def one_step_fails(results) -> Verdict:
 
 
 def one_step_no_matter(results) -> Verdict:
-    runs = chosen(results, ("pos",))["pos"]
-    best = optimum(runs.values())
-    value = (
-        ratio(runs["0.001"].reach(1e-3, best, "updates"), runs["one step"].reach(1e-3, best, "updates"))
-        or inf
-    )
-    return Verdict(value <= 1.25, f"pos: one step takes {number(value)} times the updates to 1e-3")
+    values = {}
+    for name, runs in chosen(results, ("ocr", "conll", "pos")).items():
+        best = optimum(runs.values())
+        times = (runs[k].reach(NEAR[name], best, "updates") for k in ("0.001", "one step"))
+        values[name] = ratio(*times) or inf
+    text = ", ".join(f"{name} {number(value)} to {NEAR[name]:g}" for name, value in values.items())
+    return Verdict(max(values.values()) <= 1.25, f"one step takes times the updates: {text}")
 
 
 def epoch_seconds(problem, solver, epochs: int) -> float:
@@ -92,7 +102,13 @@ SHARE = Item(
     "“These 2 iterations were taking about 30% of the algorithms running time for each dataset.”",
     shares,
     None,
-    claims=(Claim("These 2 iterations were taking about 30% of the algorithms running time", a_third),),
+    claims=(
+        Claim(
+            "These 2 iterations were taking about 30% of the algorithms running time",
+            a_third,
+            "The slopes of the entropy are computed eight numbers at a time here, in NumPy there.",
+        ),
+    ),
     here="An epoch with the line search against one with fixed steps.",
 )
 
@@ -104,14 +120,14 @@ FIG8 = Item(
     "only one step of the Newton update: the "
     "convergence was not affected on OCR, CONLL and POS, but convergence failed on NER.”",
     figure8,
-    lambda results, path: draw(
-        panels_of(results, "updates", "parameter updates / n", (*(f"{p:g}" for p in PRECISIONS), "one step")),
-        path,
-    ),
+    draw_figure8,
     lambda results: [],
     (
         Claim("if we ask 0.01 sub-precision or less, SDCA converges with the same rate", same_rate),
-        Claim("[with one Newton step] the convergence was not affected on … POS", one_step_no_matter),
+        Claim(
+            "[with one Newton step] the convergence was not affected on OCR, CONLL and POS",
+            one_step_no_matter,
+        ),
         Claim(
             "but convergence failed on NER",
             one_step_fails,

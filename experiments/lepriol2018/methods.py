@@ -2,13 +2,18 @@
 
 from math import inf, log10
 
-from experiments.claims import Claim, Item, Table, Verdict, chosen, number, ratio
+import numpy as np
+
+from experiments.claims import Claim, Item, Table, Verdict, chosen, number, ratio_of
 from experiments.figures import Panel, draw
 from experiments.lab import Lab, Run, Task, optimum
 from experiments.lepriol2018.chains import SETS, SPARSE, each
 from fenchel import solvers
 
 SECONDS = {"ocr": 20.0, "conll": 45.0, "ner": 30.0, "pos": 45.0}
+
+
+LONGER = {"ocr": 40.0, "conll": 90.0}  # where the methods of Figure 4 need more for their epochs
 
 
 PASSES = 60.0
@@ -52,7 +57,8 @@ def reference(lab: Lab, of: Task) -> Run:
 
 def compared(lab: Lab) -> dict:
     def all_methods(of):
-        runs = {label: run(lab, of, label, solver) for label, solver in METHODS.items()}
+        limit = LONGER.get(of.name[4:], SECONDS[of.name[4:]])
+        runs = {label: run(lab, of, label, solver, max_seconds=limit) for label, solver in METHODS.items()}
         return runs | {"reference": reference(lab, of)}
 
     return each(lab, SETS, all_methods)
@@ -97,7 +103,7 @@ def compare(first: str, second: str, along: str, sets, *, within: float | None =
         for name, runs in chosen(results, sets).items():
             best = optimum(runs.values())
             for level in levels:
-                value = ratio(runs[first].reach(level, best, along), runs[second].reach(level, best, along))
+                value = ratio_of(runs[first], runs[second], level, best, along)
                 if value is None:
                     continue
                 holds &= value > 1.0 if within is None else 1.0 / within <= value <= within
@@ -215,7 +221,7 @@ def draw_figure7(results, path) -> None:
     panels = []
     for name, runs in results.items():
         found = {
-            k: (runs[k].column("passes"), [100.0 * (1.0 - a) for a in runs[k].column("validation")])
+            k: (scaled(runs[k], "updates"), [100.0 * (1.0 - a) for a in runs[k].column("validation")])
             for k in METHODS
         }
         low = min(y for _, values in found.values() for y in values if y == y)
@@ -244,16 +250,23 @@ def same_error(results) -> Verdict:
 
 
 def epochs_to_best(run: Run) -> float:
-    """Epochs until the error is within half a point of the last."""
+    """Epochs, n updates each, until the error is within half a point of the last."""
     last = [a for a in run.column("validation") if a == a][-1]
-    return run.first("passes", [last - a if a == a else inf for a in run.column("validation")], 0.005)
+    short = [last - a if a == a else inf for a in run.column("validation")]
+    return run.first("updates", short, 0.005) / run.n
+
+
+def mean_error(run: Run) -> float:
+    """Of the first twenty epochs, %."""
+    points = [(x, y) for x, y in zip(scaled(run, "updates"), run.column("validation"), strict=True) if y == y]
+    return 100.0 - 100.0 * float(np.mean(np.interp(range(1, 21), *zip(*points, strict=True))))
 
 
 def better_than_oeg(results) -> Verdict:
-    found = {name: (of["SDCA"], of["OEG"]) for name, of in last_errors(results).items()}
+    found = {name: (mean_error(of["SDCA"]), mean_error(of["OEG"])) for name, of in results.items()}
     text = ", ".join(f"{name} {a:.2f} % and {b:.2f} %" for name, (a, b) in found.items())
     return Verdict(
-        all(a <= b + 0.1 for a, b in found.values()), f"last errors of SDCA and OEG: {text} (up to .1 points)"
+        all(a < b for a, b in found.values()), f"mean of twenty epochs' test errors, SDCA and OEG: {text}"
     )
 
 
@@ -286,8 +299,16 @@ FIG7 = Item(
     error_table,
     (
         Claim("Every methods reach the same test error", same_error),
-        Claim("SDCA and SAG have the same convergence speed [in test error] (here: within 2)", on_par),
+        Claim(
+            "SDCA and SAG have the same convergence speed [in test error] (here: within 2)",
+            on_par,
+            "Where the data are sparse SDCA is there first.",
+        ),
         Claim("In terms of test error, SDCA is … a bit better than OEG", better_than_oeg),
-        Claim("All methods reach maximum accuracy after a few epochs (here: 15)", few_epochs),
+        Claim(
+            "All methods reach maximum accuracy after a few epochs (here: 15)",
+            few_epochs,
+            "On the sparse sets they do; on OCR, which is dense, with 26 labels, OEG takes twenty.",
+        ),
     ),
 )

@@ -191,15 +191,21 @@ def settled(one: dict) -> list[float]:
 
 
 def within_two(results) -> Verdict:
-    extremes = {name: [r for one in of.values() for r in settled(one)] for name, of in results.items()}
-    text = ", ".join(f"{name} {min(v):.2f} to {max(v):.2f}" for name, v in extremes.items())
-    holds = all(min(v) >= 0.5 and max(v) <= 2.0 for v in extremes.values())
-    return Verdict(holds, f"estimate / true gap after {SETTLED} epochs: {text}")
+    lines, holds = [], True
+    for name, of in results.items():
+        values = [r for one in of.values() for r in settled(one)]
+        holds &= min(values) >= 0.5 and max(values) <= 2.0
+        lines.append(f"{name} {min(values):.2f} to {max(values):.2f}")
+    return Verdict(holds, f"estimate / true gap after {SETTLED} epochs: {', '.join(lines)}")
 
 
 def under_and_over(results) -> Verdict:
     found = {name: (median(settled(of["1"])), median(settled(of["0"]))) for name, of in results.items()}
-    text = ", ".join(f"{name}: all by gap {a:.2f}, uniform {b:.2f}" for name, (a, b) in found.items())
+    text = ", ".join(
+        f"{name}: all by gap {a:.2f} (last {results[name]['1']['ratios'][-1]:.2f}), uniform {b:.2f} "
+        f"(last {results[name]['0']['ratios'][-1]:.2f})"
+        for name, (a, b) in found.items()
+    )
     return Verdict(all(a < 1.0 < b for a, b in found.values()), f"median of estimate / true gap, {text}")
 
 
@@ -220,13 +226,24 @@ FIG9 = Item(
     draw_figure9,
     lambda results: [],
     (
-        Claim("it always remains within a factor 2 of the true duality gap", within_two),
+        Claim(
+            "it always remains within a factor 2 of the true duality gap",
+            within_two,
+            "Not on NER from epoch 20 on, where P is within 1e-9 of the optimum: gaps of what is seldom "
+            "drawn were noted too long ago. On OCR and CONLL it holds.",
+        ),
         Claim(
             "The gap sampling tends to underestimate this value, whereas the uniform "
             "sampling tends to over-estimate it",
             under_and_over,
+            "Uniform draws over-estimate, as in the paper. While gaps fall quickly what was noted is larger "
+            "than what is; draws by gap come to under-estimate in the last epochs, as the last ratios show.",
         ),
-        Claim("Reaching 0.01 or 0.001 takes on average 2 iterations", two_newtons),
+        Claim(
+            "Reaching 0.01 or 0.001 takes on average 2 iterations",
+            two_newtons,
+            "The iteration that finds the step settled is counted; how the paper counts it does not say.",
+        ),
     ),
     "Every gap begins as 100 (footnote 5) and is known from the last visit only.",
 )

@@ -11,6 +11,7 @@ from fenchel.solvers.base import State
 from fenchel.structures import base
 
 MOST_SKIPPED = 8.0  # line searches in a row; with more, the estimates lag behind on ill-conditioned problems
+LOW = 2.0**-20  # the very first estimate relative to its bound; the line search doubles it until it holds
 
 
 class Memory(NamedTuple):
@@ -19,7 +20,8 @@ class Memory(NamedTuple):
     g: np.ndarray  # Σ m_i · last gradient of example i, in the layout of the weights
     marginals: np.ndarray  # of every example at its last visit
     known: np.ndarray  # (n,) 1 where the gradient is in g
-    lipschitz: np.ndarray  # (n,) estimates for n·m_i·loss_i
+    bounds: np.ndarray  # (n,) n·m_i·R_i, the most that n·m_i·loss_i curves
+    lipschitz: np.ndarray  # (n,) estimates of that, 0 of examples not met yet
     tree: np.ndarray  # their sampling weights
     pauses: np.ndarray  # (n, 2) line searches left to skip, and how many were skipped last
 
@@ -40,6 +42,9 @@ class SAG:
 
     sampling "uniform": step size 1/(L + λ), L one estimate for all. "lipschitz" (SAG-NUS): half of the draws
     in proportion to each example's own estimate, step size the mean of 1/(max L + λ) and 1/(mean L + λ).
+    An example's first own estimate is half the mean of those met before, doubled until it holds.
+    From the bound R_i/4 instead, which is hundreds of times too large for sequences, steps stay short: 20
+    passes over letters (OCR) came to 2.5 % of the optimum, now to 0.04 %.
     line_search "skip": where the estimate held, pause it for 1, 2, 4, 8 visits (SAG-NUS*); "every" visit.
     """
 
@@ -57,17 +62,19 @@ class SAG:
 
     def init(self, problem, start):
         n = problem.n
-        lipschitz = _first_lipschitz(problem.blocks)
+        lipschitz, bounds = np.zeros(n), _bounds(problem.blocks)
         memory = Memory(
             g=np.zeros(problem.dim),
             marginals=np.zeros(problem.shape),
             known=np.zeros(n),
+            bounds=bounds,
             lipschitz=lipschitz,
             tree=_sampling.make_tree(lipschitz, False),
             pauses=np.zeros((n, 2)),
         )
         rng = np.random.default_rng(self.seed)
-        return SAGState(v=problem.weights_at(start), memory=memory, rng=rng, largest=lipschitz.max())
+        largest = 0.25 * bounds.max() if self.sampling == "uniform" else 0.0  # two labels: the bound
+        return SAGState(v=problem.weights_at(start), memory=memory, rng=rng, largest=largest)
 
     def step(self, problem, state):
         n, memory = problem.n, state.memory
@@ -81,7 +88,7 @@ class SAG:
             self.line_search == "skip",
             order,
             state.rng.random((n, 2)),
-            (state.largest, memory.lipschitz.mean(), memory.known.sum()),
+            (state.largest, memory.lipschitz.sum(), memory.known.sum()),
             memory,
             state.v,
         )
@@ -109,12 +116,12 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
 
     v = scale·u shrinks by one multiplication, and the dense step along g is postponed for each weight until
     an example needs it: drift[k] sums the steps so far in units of u; weight j is paid up to step seen[j].
-    totals: the largest and the mean Lipschitz estimate, and how many examples g knows.
+    totals: the largest Lipschitz estimate and the sum of all, and how many examples g knows.
     """
     n, d, g = blocks.mass.size, blocks.layout.n_weights, memory.g
     s, nu, scratch = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     drift, seen = np.zeros(n + 1), np.zeros(v.size, np.int64)
-    largest, mean, count = totals
+    largest, total, count = totals
     scale, visits = 1.0, n
     for k in range(n):
         i = order[k] if order[k] >= 0 else _pick(uniforms[k], non_uniform, memory.tree, n)
@@ -123,14 +130,16 @@ def _epoch(blocks, non_uniform, skip, order, uniforms, totals, memory, v):
         base.block_scores(blocks, i, v, s)
         for j in range(base.block_length(blocks, i)):
             s[j] *= scale
-        count += _remember(blocks, i, s, memory, nu, scratch)
-        before = memory.lipschitz[i]
+        before, new = memory.lipschitz[i], _remember(blocks, i, s, memory, nu, scratch)
         if not non_uniform:
             memory.lipschitz[i] = largest
+        elif new:
+            memory.lipschitz[i] = 0.5 * total / count if count > 0.0 else LOW * memory.bounds[i]
         visits += _line_search(blocks, i, skip, non_uniform, s, nu, scratch, memory)
-        mean += (memory.lipschitz[i] - before) / n
+        count += new
+        total += memory.lipschitz[i] - before
         largest = max(largest, memory.lipschitz[i]) if non_uniform else memory.lipschitz[i]
-        alpha = _step_size(non_uniform, largest, mean, blocks.lam)
+        alpha = _step_size(non_uniform, largest, total / count, blocks.lam)
         alpha = min(alpha, 0.5 / blocks.lam) if blocks.lam > 0.0 else alpha
         shrink = 1.0 - alpha * blocks.lam
         scale *= shrink
@@ -187,12 +196,12 @@ def _pay(start, now, drift, g, seen, scale, v):
 
 
 @njit(cache=True)
-def _first_lipschitz(blocks):
-    """n m_i R_i/4, the smoothness of the logistic loss along the features; the line search corrects it."""
+def _bounds(blocks):
+    """n m_i R_i of each example."""
     n = blocks.mass.size
     out = np.empty(n)
     for i in range(n):
-        out[i] = max(0.25 * n * blocks.mass[i] * base.block_radius(blocks, i), 1e-12)
+        out[i] = max(n * blocks.mass[i] * base.block_radius(blocks, i), 4e-12)
     return out
 
 
@@ -211,20 +220,24 @@ def _line_search(blocks, i, skip, non_uniform, s, nu, trial, memory):
     m, room, residual = base.block_length(blocks, i), np.empty(blocks.size), np.empty(blocks.size)
     base.block_residual(blocks, i, nu, residual)
     base.block_move(blocks, i, 1.0, residual, s, trial)
-    squared = 0.0
+    squared, size = 0.0, 0.0
     for j in range(m):
         squared += residual[j] * (trial[j] - s[j])
+        size += abs(s[j]) * nu[j]
     value = base.block_loss(blocks, i, s, room)
-    if weight * squared <= 1e-13 * value * lipschitz[i]:
+    rounding = 1e-13 * (value + size)  # a decrease that is smaller is not seen
+    if weight * squared <= rounding * lipschitz[i]:
+        _sampling.set_weight(memory.tree, i, lipschitz[i], False)
         return 0
     lipschitz[i] *= 0.9 if non_uniform else 0.5 ** (1.0 / blocks.mass.size)
     trials = 0
     for _ in range(60):
         trials += 1
         base.block_move(blocks, i, weight / lipschitz[i], residual, s, trial)
-        if base.block_loss(blocks, i, trial, room) - value <= -0.5 * weight * squared / lipschitz[i]:
+        change = base.block_loss(blocks, i, trial, room) - value
+        if change <= rounding - 0.5 * weight * squared / lipschitz[i] or lipschitz[i] >= memory.bounds[i]:
             break
-        lipschitz[i] *= 2.0
+        lipschitz[i] = min(2.0 * lipschitz[i], memory.bounds[i])
     pauses[i, 1] = min(max(2.0 * pauses[i, 1], 1.0), MOST_SKIPPED) if trials == 1 else 0.0
     pauses[i, 0] = pauses[i, 1]
     _sampling.set_weight(memory.tree, i, lipschitz[i], False)

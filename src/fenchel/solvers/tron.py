@@ -34,13 +34,14 @@ class TRONState(BatchState):
 
 @dataclass(frozen=True)
 class TRON(BatchSolver):
-    """Minimises the quadratic model inside a ball by Hessian-vector products, one to a step, in
-    `Problem.coordinates`.
+    """Minimises the quadratic model inside a ball by Hessian-vector products, one to a step.
 
-    accuracy: conjugate gradients stop at residual ≤ accuracy · ‖∇P‖.
+    accuracy: conjugate gradients stop at residual ≤ accuracy · ‖∇P‖. rounded: it works in
+    `Problem.coordinates`; False: in the weights as they are, as the papers run it.
     """
 
     accuracy: float = 0.1
+    rounded: bool = True
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "hessian"})
 
     def __post_init__(self):
@@ -61,8 +62,11 @@ class TRON(BatchSolver):
         if not more:
             self._try(problem, state, inner)
 
+    def _coordinates(self, problem):
+        return problem.coordinates if self.rounded else None
+
     def _begin(self, problem, state):
-        gradient, inside = state.evaluation.gradient, problem.coordinates
+        gradient, inside = state.evaluation.gradient, self._coordinates(problem)
         residual = -(gradient if inside is None else inside.gradient(gradient))
         squared = float(residual @ residual)
         return Inner(
@@ -90,14 +94,14 @@ class TRON(BatchSolver):
         return not outside and np.sqrt(inner.squared) > inner.target
 
     def _hessian_product(self, problem, now, direction):
-        inside = problem.coordinates
+        inside = self._coordinates(problem)
         if inside is None:
             return problem.hessian_product(now, direction)
         return inside.gradient(problem.hessian_product(now, inside.direction(direction)))
 
     def _try(self, problem, state, inner):
         """Look at the minimum of the model; take it, or shrink the ball."""
-        before, inside = state.evaluation, problem.coordinates
+        before, inside = state.evaluation, self._coordinates(problem)
         direction = inner.d if inside is None else inside.direction(inner.d)
         slope = float(before.gradient @ direction)
         predicted = -0.5 * (slope - float(inner.d @ inner.residual))

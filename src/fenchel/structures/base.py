@@ -157,8 +157,18 @@ def block_squared_norm(blocks, i, delta):
 
 
 @layout_kernel
-def block_gram_row(blocks, i, j, row):
-    """row = row j of A_i A_iᵀ; written."""
+def block_norms(blocks, i, norms):
+    """The diagonal of K = A_i A_iᵀ, ‖f(x_i, y)‖² of each outcome y; norms written."""
+
+
+@layout_kernel
+def block_product(blocks, i, j, k):
+    """K_jk of two outcomes."""
+
+
+@layout_kernel
+def block_move_pair(blocks, i, step, j, k, norms, slopes):
+    """slopes += step · K(e_j − e_k), given the diagonal `norms` of K; slopes written."""
 
 
 @layout_kernel

@@ -35,14 +35,15 @@ def spread_targets(blocks, epsilon, mu):
 
 
 @njit(cache=True, nogil=True)
-def log_epoch(blocks, order, fresh, method, xi, tol, mu, logs, v):
+def log_epoch(blocks, order, fresh, method, xi, precision, mu, logs, v):
     """Algorithm 7, one pass in the given order; mu, logs = log μ and v written.
 
     fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update.
+    precision: the violation at which a block is solved; the share of the first one that a visit may leave.
     Returns the pair updates made beyond the first of each block, and the gap met.
     """
     s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    first, second = np.empty(blocks.size), np.empty(blocks.size)
+    norms, delta = np.empty(blocks.size), np.empty(blocks.size)
     extra, gap = 0, 0.0
     for i in order:
         mu_i, logs_i = base.block_view(blocks, mu, i), base.block_view(blocks, logs, i)
@@ -52,38 +53,49 @@ def log_epoch(blocks, order, fresh, method, xi, tol, mu, logs, v):
         for j in range(mu_i.size):
             z[j] = mu_i[j]
             slopes[j] = logs_i[j] - s[j]  # (46) less a constant
-        pairs = _optimise(blocks, i, rate, method, xi, tol, z[: mu_i.size], logs_i, slopes, first, second)
+        base.block_norms(blocks, i, norms)
+        pairs = _optimise(blocks, i, rate, method, xi, precision, norms, z[: mu_i.size], logs_i, slopes)
         extra += max(pairs - 1, 0)
-        put_block(blocks, i, rate, fresh, z, mu_i, first, v)
+        put_block(blocks, i, rate, fresh, z, mu_i, delta, v)
     return extra, gap
 
 
 @helper(cache=True, nogil=True)
-def _optimise(blocks, i, rate, method, xi, tol, z, logs, slopes, first, second):
-    """Algorithm 6, the maximal violating pair again and again; z, logs, slopes written. Returns the pairs."""
+def _optimise(blocks, i, rate, method, xi, precision, norms, z, logs, slopes):
+    """Algorithm 6, the maximal violating pair again and again; z, logs, slopes written. Returns the pairs.
+
+    norms: the diagonal of K; where K has no other entries, (48), a pair changes two slopes alone, (49).
+    """
+    tol, leave = precision
+    enough = tol
     for count in range(PAIRS * z.size):
         y1, y2 = 0, 0
         for j in range(z.size):
             y1 = j if slopes[j] > slopes[y1] else y1
             y2 = j if slopes[j] < slopes[y2] else y2
-        if slopes[y1] - slopes[y2] <= tol:
+        if count == 0:
+            enough = max(tol, leave * (slopes[y1] - slopes[y2]))
+        if slopes[y1] - slopes[y2] <= enough:
             return count
-        base.block_gram_row(blocks, i, y1, first)
-        base.block_gram_row(blocks, i, y2, second)
         total, odds = z[y1] + z[y2], logs[y1] - logs[y2]
         # (45): on shares of the pair, c₁ + c₂ = 1, its curvature is multiplied by the total.
-        a = rate * total * max(first[y1] + second[y2] - 2.0 * first[y2], 0.0)
+        a = rate * total * _curvature(blocks, i, y1, y2, norms)
         b = slopes[y1] - slopes[y2] - odds
         p, q, _, _ = solve_pair(method, z[y1] / total, z[y2] / total, odds, a, b, xi, tol)
         moved = total * p - z[y1]
         z[y1], z[y2] = max(total * p, TINY), max(total * q, TINY)
-        for j in range(z.size):
-            slopes[j] += rate * moved * (first[j] - second[j])
+        base.block_move_pair(blocks, i, rate * moved, y1, y2, norms, slopes)
         for j in (y1, y2):
             slopes[j] -= logs[j]
             logs[j] = log(z[j])
             slopes[j] += logs[j]
     return PAIRS * z.size
+
+
+@helper(cache=True, nogil=True)
+def _curvature(blocks, i, y1, y2, norms):
+    """‖f(x_i, y₁) − f(x_i, y₂)‖² of (45)."""
+    return max(norms[y1] + norms[y2] - 2.0 * base.block_product(blocks, i, y1, y2), 0.0)
 
 
 @helper(cache=True, nogil=True)
@@ -196,19 +208,20 @@ def hinge_pair_epoch(blocks, order, mu, v, met):
     The pair is the outcome of largest slope that has mass, and the one of least slope.
     """
     s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    first, second = np.empty(blocks.size), np.empty(blocks.size)
+    norms, delta = np.empty(blocks.size), np.empty(blocks.size)
     for i in order:
         mu_i, rate = base.block_view(blocks, mu, i), blocks.mass[i] / blocks.lam
-        met[i] = _augmented(blocks, i, v, mu_i, s, first)
+        met[i] = _augmented(blocks, i, v, mu_i, s, delta)
         for j in range(mu_i.size):
             z[j], slopes[j] = mu_i[j], -s[j]
-        optimise_hinge(blocks, i, rate, z[: mu_i.size], slopes, first, second)
-        put_block(blocks, i, rate, False, z, mu_i, first, v)
+        base.block_norms(blocks, i, norms)
+        optimise_hinge(blocks, i, rate, norms, z[: mu_i.size], slopes)
+        put_block(blocks, i, rate, False, z, mu_i, delta, v)
 
 
 @helper(cache=True, nogil=True)
-def optimise_hinge(blocks, i, rate, z, slopes, first, second):
-    """The block's quadratic problem by maximal violating pairs; z, slopes, first, second written."""
+def optimise_hinge(blocks, i, rate, norms, z, slopes):
+    """The block's quadratic problem by maximal violating pairs; z, slopes written."""
     for _ in range(PAIRS * z.size):
         y1, y2 = -1, 0
         for j in range(z.size):
@@ -218,11 +231,8 @@ def optimise_hinge(blocks, i, rate, z, slopes, first, second):
         violation = slopes[y1] - slopes[y2]
         if violation <= 1e-10 * (1.0 + abs(slopes[y2])):
             return
-        base.block_gram_row(blocks, i, y1, first)
-        base.block_gram_row(blocks, i, y2, second)
-        a = rate * max(first[y1] + second[y2] - 2.0 * first[y2], 0.0)
+        a = rate * _curvature(blocks, i, y1, y2, norms)
         moved = violation / a if violation < a * z[y1] else z[y1]
         z[y1] = z[y1] - moved if moved < z[y1] else 0.0
         z[y2] += moved
-        for j in range(z.size):
-            slopes[j] += rate * moved * (second[j] - first[j])
+        base.block_move_pair(blocks, i, rate * moved, y2, y1, norms, slopes)

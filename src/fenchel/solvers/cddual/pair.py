@@ -34,16 +34,16 @@ class Method(IntEnum):
 
 
 @njit(cache=True, nogil=True)
-def log_epoch(blocks, order, fresh, method, xi, tol, mu, odds, v):
+def log_epoch(blocks, order, fresh, method, xi, precision, mu, odds, v):
     """Algorithm 5, one pass in the given order; mu, odds, v written. Returns Newton steps and the gap met.
 
     fresh: v does not hold the examples' first residuals y_i − μ_i yet; each is added with its first update,
-    which saves the pass that w(μ) would cost.
+    which saves the pass that w(μ) would cost. precision[0]: the slope at which a pair is solved.
     """
     rows, d = blocks.layout.rows, blocks.layout.n_weights
     beta = v[d] if blocks.layout.constant > 0.0 else 0.0
     scale = 1.0 / blocks.lam
-    newtons, gap = 0, 0.0
+    newtons, gap, tol = 0, 0.0, precision[0]
     for k in range(order.size):
         i = order[k]
         _prefetch_example(blocks, order[min(k + 1, order.size - 1)], mu)

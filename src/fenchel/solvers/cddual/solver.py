@@ -19,6 +19,9 @@ EPS2 = 1e-8  # (36): the first dual point
 ROUND = 1e5  # multiplications that take as long as what is done between steps
 GROWTH = 4.0  # hinge loss: of the gap of an example that is left out, per pass
 INNER_FIRST, INNER_LAST = 1e-2, 1e-8  # tolerance of the sub-problem, section 6.1
+# Share of a block's first violation that a visit may leave: CoNLL-2000, 44 tags, 30 to 40 pairs a visit and
+# not 120 to 200, and the objective after each pass within 2 % of what it is with exact blocks.
+LEAVE = 0.3
 
 METHODS = {
     "newton": Method.NEWTON,
@@ -42,6 +45,7 @@ class CDDualState(DualState):
     logs: np.ndarray | None = None
     fresh: bool = False  # v is still zero: the first pass builds it
     inner: float = INNER_FIRST
+    leave: float = LEAVE
     last_gap: float = np.nan
     met: np.ndarray | None = None  # (n,) hinge loss: the gap of each example when last visited
     due: Due | None = None
@@ -184,12 +188,10 @@ class CDDual(DualSolver):
     def _log_step(self, problem, state):
         method = int(self._method(problem))
         fresh = state.epochs == 0 and state.fresh
-        binary = problem.structure.name == "binary"
+        binary, precision = problem.structure.name == "binary", (state.inner, state.leave)
         epoch = pair.log_epoch if binary else lists.log_epoch
         made = (
-            epoch(
-                problem.dual_blocks, some, fresh, method, self.xi, state.inner, state.mu, state.logs, state.v
-            )
+            epoch(problem.dual_blocks, some, fresh, method, self.xi, precision, state.mu, state.logs, state.v)
             for some in problem.examples.shuffled(state.rng)
         )
         newtons, gap = map(sum, zip(*made, strict=True))

@@ -87,10 +87,10 @@ def _extend(blocks, least, mu, v, working):
 def _reoptimise(blocks, order, working, mu, v):
     """One pass of pair updates within the working sets; mu, v written. Returns the gap over them as met."""
     s, slopes, z = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    first, second = np.empty(blocks.size), np.empty(blocks.size)
+    norms, delta = np.empty(blocks.size), np.empty(blocks.size)
     gap = 0.0
     for i in order:
-        m = _margins(blocks, i, v, s, first)
+        m = _margins(blocks, i, v, s, delta)
         mu_i, set_i = base.block_view(blocks, mu, i), base.block_view(blocks, working, i)
         top, mean, count = -np.inf, 0.0, 0
         for j in range(m):
@@ -103,6 +103,7 @@ def _reoptimise(blocks, order, working, mu, v):
         gap += blocks.mass[i] * (top - mean)
         if count > 1:
             rate = blocks.mass[i] / blocks.lam
-            optimise_hinge(blocks, i, rate, z[:m], slopes, first, second)
-            put_block(blocks, i, rate, False, z, mu_i, first, v)
+            base.block_norms(blocks, i, norms)
+            optimise_hinge(blocks, i, rate, norms, z[:m], slopes)
+            put_block(blocks, i, rate, False, z, mu_i, delta, v)
     return gap

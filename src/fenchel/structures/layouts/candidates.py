@@ -70,11 +70,26 @@ def _squared_norm(blocks, i, delta):
     return total
 
 
-@base.block_gram_row.implement(CandidateRows)
-def _gram_row(blocks, i, j, row):
+@base.block_norms.implement(CandidateRows)
+def _norms(blocks, i, norms):
     begin, end = blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
-    for k in range(end - begin):
-        row[k] = row_product(blocks.layout.rows, begin + np.uint64(j), begin + k)
+    for j in range(end - begin):
+        norms[j] = row_product(blocks.layout.rows, begin + j, begin + j)
+
+
+@base.block_product.implement(CandidateRows)
+def _product(blocks, i, j, k):
+    begin = blocks.layout.offsets[i]
+    return row_product(blocks.layout.rows, begin + np.uint64(j), begin + np.uint64(k))
+
+
+@base.block_move_pair.implement(CandidateRows)
+def _move_pair(blocks, i, step, j, k, norms, slopes):
+    rows, begin, end = blocks.layout.rows, blocks.layout.offsets[i], blocks.layout.offsets[i + 1]
+    first, second = begin + np.uint64(j), begin + np.uint64(k)
+    for other in range(begin, end):
+        product = row_product(rows, first, other) - row_product(rows, second, other)
+        slopes[other - begin] += step * product
 
 
 @base.block_move.implement(CandidateRows)

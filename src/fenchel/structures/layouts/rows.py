@@ -182,12 +182,28 @@ def masked_norm(layout, i, k):
     return total
 
 
-@base.block_gram_row.implement(CrossedRows)
-def _gram_row(blocks, i, j, row):
-    for k in range(blocks.layout.labels):
-        row[k] = 0.0
-    layout = blocks.layout
-    row[j] = layout.norms[i] if layout.mask.size == 0 else masked_norm(layout, i, j)
+# A_i A_iᵀ is diagonal, yu2011 (48): no weight belongs to two labels.
+@base.block_norms.implement(CrossedRows)
+def _norms(blocks, i, norms):
+    layout, labels = blocks.layout, np.uint64(blocks.layout.labels)
+    for k in range(labels):
+        norms[k] = layout.norms[i] if layout.mask.size == 0 else layout.constant * layout.constant
+    if layout.mask.size > 0:
+        for e in range(row_begin(layout.rows, i), row_end(layout.rows, i)):
+            x, begin = layout.rows.data[e], column(layout.rows, i, e) * labels
+            for k in range(labels):
+                norms[k] += x * x * layout.mask[begin + k]
+
+
+@base.block_product.implement(CrossedRows)
+def _product(blocks, i, j, k):
+    return 0.0
+
+
+@base.block_move_pair.implement(CrossedRows)
+def _move_pair(blocks, i, step, j, k, norms, slopes):
+    slopes[j] += step * norms[j]
+    slopes[k] -= step * norms[k]
 
 
 @base.block_move.implement(CrossedRows)
