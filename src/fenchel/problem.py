@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel import certificates, curvature, losses
-from fenchel._sparse import Rows
+from fenchel._sparse import Rows, inner
 from fenchel._threads import PARTS
 from fenchel.certificates import Evaluation, Extent
 from fenchel.curvature import Curved
@@ -112,7 +112,7 @@ class Problem(Certified, Curved):
         """The design with the σ that suits λ."""
         if not self.free:
             return design
-        square = float(self.examples.mass @ design.norms)
+        square = inner(self.examples.mass, design.norms)
         return design.with_constant(curvature.constant(square, self.shares, self.lam))
 
     @cached_property

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._math import TINY, kl_pair, xlogx
+from fenchel._sparse import inner
 from fenchel.structures import base, offsets
 from fenchel.structures.flat import LISTED, augment_list
 from fenchel.structures.layouts.rows import SingleRows
@@ -50,7 +51,7 @@ class Binary(base.Structure):
 
     def shares(self, examples):
         """The mass of +1 and of −1."""
-        return np.array([examples.mass @ examples.y, examples.mass @ (1.0 - examples.y)])
+        return np.array([inner(examples.mass, examples.y), inner(examples.mass, 1.0 - examples.y)])
 
     def prior(self, shares):
         """The log-odds of +1."""

@@ -16,6 +16,7 @@ from scipy.linalg.lapack import dposv
 from fenchel._cache import helper, njit
 from fenchel._lanes import exp_lanes, load, store, zeros
 from fenchel._math import TINY
+from fenchel._sparse import inner
 
 LANES, CHUNK = 8, 512  # exponentials side by side; numbers that stay in the first cache in between
 FAR = 200.0  # the most that a tilt may add to a logarithm
@@ -46,7 +47,7 @@ class PairSums:
 
     def ends(self) -> tuple[float, float, float, float]:
         """The mass of either class, the least score and the largest."""
-        ones, others = float(self.mass @ self.y), float(self.mass @ (1.0 - self.y))
+        ones, others = inner(self.mass, self.y), inner(self.mass, 1.0 - self.y)
         return ones, others, float(self.scores.min(initial=np.inf)), float(self.scores.max(initial=-np.inf))
 
     def excess(self, b: float) -> tuple[float, float, float]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel._sparse import inner
 from fenchel.design import AT_ONCE
 from fenchel.solvers.cddual import lists, pair
 from fenchel.solvers.cddual.multiplier import Lanes
@@ -183,7 +184,7 @@ class CDDual(DualSolver):
         order = state.due.rounds(state.rng, state.met, enough)
         for some in problem.examples.visits(order):
             epoch(problem.blocks, some, state.mu, state.v, state.met)
-        return order.size, float(problem.examples.mass @ state.met)
+        return order.size, inner(problem.examples.mass, state.met)
 
     def _log_step(self, problem, state):
         method = int(self._method(problem))

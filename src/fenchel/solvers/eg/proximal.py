@@ -19,6 +19,7 @@ import numpy as np
 from fenchel._cache import helper, njit
 from fenchel._math import soft
 from fenchel._packed import tail
+from fenchel._sparse import inner
 from fenchel.certificates import FEW, sum_rounding
 from fenchel.solvers.eg.edges import true_pairs
 from fenchel.structures.lattice_lanes import KERNEL, ONE
@@ -110,8 +111,8 @@ def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> fl
     def bound(number):
         t = MIXTURES[number]
         over = np.maximum(t * u - problem.l1, 0.0)
-        square = float(counts @ (over * over))
-        concave = float(mass @ _mixed_entropies(t, entropies, likelihoods))
+        square = inner(counts, over * over)
+        concave = inner(mass, _mixed_entropies(t, entropies, likelihoods))
         penalty = square / (2.0 * problem.lam)
         off = (np.sqrt(square) * error + 0.5 * error**2) / problem.lam + FEW * (concave + penalty)
         return concave - penalty - off

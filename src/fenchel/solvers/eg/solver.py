@@ -9,7 +9,7 @@ from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel._memory import available_bytes
 from fenchel._mixed import Mixed
-from fenchel._sparse import sum_of_squares
+from fenchel._sparse import inner, sum_of_squares
 from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due, array_bytes
 from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement, keeps_pairs
@@ -203,7 +203,7 @@ class EG(DualSolver):
             state.arranged.weigh(state.entropies)
         if state.epochs & (state.epochs - 1) == 0:  # as `note_gap` has it
             state.dual = self.concave(problem, state) - state.arranged.penalty()
-        gap = float(problem.examples.mass @ state.gaps)
+        gap = inner(problem.examples.mass, state.gaps)
         state.relative_gap_estimate = (gap + state.arranged.follow(gap)) / max(state.dual, 1e-300)
         if lost > 0:
             self._leave_the_lane(problem, state)
@@ -243,7 +243,7 @@ class EG(DualSolver):
     def concave(self, problem, state):
         if problem.loss.hinge:
             return problem.concave(state.mu)
-        return float(problem.examples.mass @ state.entropies)
+        return inner(problem.examples.mass, state.entropies)
 
     def _online_step(self, problem, state):
         order = self._order(problem, state)
@@ -253,7 +253,7 @@ class EG(DualSolver):
             trials += _epoch(problem.loss, problem.dual_blocks, some, search, *arrays)[0]
         state.passes += trials / problem.n
         state.oracle_calls += trials
-        return float(problem.examples.mass @ state.gaps)
+        return inner(problem.examples.mass, state.gaps)
 
     def _order(self, problem, state):
         """The examples of the next pass."""
@@ -293,7 +293,7 @@ class EG(DualSolver):
         penalty = 0.5 * problem.lam * squares
         if problem.loss.hinge:
             return problem.concave(mu) - penalty
-        return float(problem.examples.mass @ entropies) - penalty
+        return inner(problem.examples.mass, entropies) - penalty
 
 
 def _has_room(problem) -> bool:

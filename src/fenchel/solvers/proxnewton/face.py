@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from fenchel._cache import njit
+from fenchel._sparse import inner
 from fenchel.matrices import Cholesky
 
 RATES = 0.3 ** np.arange(4)
@@ -91,7 +92,7 @@ def shortened(w, slopes, corner, step, product):
         crossed = turning & (np.abs(moved) >= np.abs(w))
         moved[crossed] = -w[crossed]
         curved = product(moved)
-        change = float((slopes + 0.5 * curved) @ moved)
+        change = inner(slopes + 0.5 * curved, moved)
         if change < 0.0:
             return moved, curved, -change
     return None
@@ -112,17 +113,17 @@ def conjugate_gradients(product, rhs, diagonal):
     """x with product(x) ≈ rhs."""
     x, r = np.zeros_like(rhs), rhs.copy()
     z = r / diagonal
-    p, size = z.copy(), float(r @ z)
+    p, size = z.copy(), inner(r, z)
     enough = ENOUGH**2 * size
     for _ in range(MOST):
         curved = product(p)
-        bend = float(p @ curved)
+        bend = inner(p, curved)
         if not bend > 0.0:
             break
         x += (size / bend) * p
         r -= (size / bend) * curved
         z = r / diagonal
-        size, last = float(r @ z), size
+        size, last = inner(r, z), size
         if not size > enough:
             break
         p = z + (size / last) * p

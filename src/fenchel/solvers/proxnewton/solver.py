@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel._sparse import inner
 from fenchel.solvers.base import BatchSolver, BatchState, evaluate
 from fenchel.solvers.proxnewton.model import Model
 
@@ -86,7 +87,7 @@ def _minimise(model, rng, exactly) -> float:
 def _search(problem, state, before, moved):
     """The evaluation at the first of w + d, w + d/2, ... where P is low enough; None where none is."""
     own, w = problem.penalised, before.w
-    promised = float(before.smooth @ (moved - w))
+    promised = inner(before.smooth, moved - w)
     promised += problem.l1 * float(np.abs(moved[:own]).sum() - np.abs(w[:own]).sum())
     step = 1.0
     for _ in range(40):
