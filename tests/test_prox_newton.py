@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 
 from fenchel import LogisticRegression, path, problems, solve
 from fenchel.choosing import plan
@@ -109,3 +110,10 @@ def test_sparsify_and_densify_are_those_of_scikit_learn(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").coef_, coef)
     assert model.densify() is model
     np.testing.assert_array_equal(model.coef_, coef)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_few_weights_of_several_classes_converge_at_any_constant(C):
+    """By conjugate gradients alone a thousand passes were not enough at C = 100, 8 % above the optimum."""
+    model = LogisticRegression(C=C, l1_ratio=1.0).fit(*load_iris(return_X_y=True))
+    assert model.certificate_.converged and model.certificate_.relative_gap <= 1e-3

@@ -213,7 +213,7 @@ def test_other_solvers_refuse(solver):
 
 
 def test_the_hinge_loss_refuses():
-    with pytest.raises(ValueError, match="the hinge loss takes no L1 term; no solver can"):
+    with pytest.raises(ValueError, match="the hinge loss takes no L1 term; use the log loss"):
         solve(binary(c1=1.0, loss="hinge"))
 
 

@@ -265,6 +265,8 @@ def require(problem: Problem, solver: Solver) -> None:
     missing = sorted(solver.needs - problem.offers)
     if not missing:
         return
+    if problem.l1 > 0.0 and problem.loss.hinge:
+        raise ValueError("the hinge loss takes no L1 term; use the log loss, or only an L2 term")
     able = [name for name in SOLVERS if solver_class(name).needs <= problem.offers]
     raise ValueError(
         f"solver {solver_name(solver)!r} cannot train a {problem.structure.name} model with the "
@@ -276,7 +278,7 @@ def require(problem: Problem, solver: Solver) -> None:
 def _lack(problem, missing) -> str:
     """What the problem does not have, in words."""
     if problem.l1 > 0.0:
-        return "its L1 term has corners" if not problem.loss.hinge else "the hinge loss takes no L1 term"
+        return "its L1 term has corners"
     if missing == ["dual"]:
         return "it has no regulariser and so no dual"
     if missing == ["entropy"]:

@@ -20,6 +20,7 @@ from fenchel.solvers.proxnewton.face import Face
 
 LEAST = 1e-12  # the smallest p(1 − p)
 LARGEST, WORTH = 2000, 40.0  # rows of a matrix, and how many times the entries of its columns it may cost
+FEW = 64  # rows of one of several labels, which is made by a product for each
 
 
 class Model:
@@ -94,21 +95,33 @@ class Model:
 
     def _affords(self, order) -> bool:
         """Whether the Hessian of these weights is worth its time; of several labels it seldom is."""
-        if not self.pair or order.size > LARGEST:
+        if not self.pair:
+            return order.size <= FEW
+        if order.size > LARGEST:
             return False
         lengths = np.diff(self.columns.entries.indptr.view(np.int64))
         return float(lengths[order].sum()) <= WORTH * self.problem.n
 
     def _matrix(self, order) -> np.ndarray:
         """∂²q of the weights in order."""
+        half = 0.5 * self._columns_of(order) if not self.pair else self._gram(order)
+        matrix = half + half.T
+        np.fill_diagonal(matrix, self.curvature[order] + self.own[order])
+        return matrix
+
+    def _columns_of(self, order) -> np.ndarray:
+        """∂²L of the weights in order, each column by a product."""
+        one = np.ones(1)
+        return np.stack([self._gather(order, *self._spread(each, one)) for each in order.reshape(-1, 1)])
+
+    def _gram(self, order) -> np.ndarray:
+        """A half of ∂²L of the weights in order, for two outcomes."""
         design = self.problem.design
         places = np.full(self.problem.dim, -1)
         places[order] = np.arange(order.size)
         half = np.zeros((order.size, order.size))
         _add_gram(design.rows, self.shares, places, design.constant, half)
-        matrix = half + half.T
-        np.fill_diagonal(matrix, self.curvature[order] + self.own[order])
-        return matrix
+        return half
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
