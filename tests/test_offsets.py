@@ -197,7 +197,7 @@ def test_the_size_of_the_constant_feature_changes_nothing_of_the_optimum(monkeyp
 def usual_constant(name, usual):
     problem = made(name)
     shares = problem.structure.shares(problem.examples)
-    return usual(problem.design, problem.examples.mass, shares, problem.lam)
+    return usual(float(problem.examples.mass @ problem.design.norms), shares, problem.lam)
 
 
 # ---- the best offset
