@@ -201,7 +201,11 @@ FIG2 = Item(
             "30 and 45 s are not longer: TRON ends at its first Newton steps.",
         ),
         Claim("CD/IS … reach the final testing accuracy rapidly", accuracy_early, ROWS_ARE_FAST),
-        Claim("GIS is inferior to many methods (here: the farthest from the optimum at the end)", gis_last),
+        Claim(
+            "GIS is inferior to many methods (here: the farthest from the optimum at the end)",
+            gis_last,
+            "Where another is farther it is TRON, still at its first Newton steps.",
+        ),
         Claim("Surprisingly, LBFGS outperforms TRON", faster("LBFGS", "TRON", levels=(1e-1, 1e-2))),
     ),
     "As yu2011.fig3; γ = .001. The evaluation after each pass of SCGIS and CD is off "

@@ -144,7 +144,11 @@ FIG3 = Item(
             slightly_slower,
             "As far as these runs go, ten to fifteen passes, the two are about equally near.",
         ),
-        Claim("LBFGS may surpass CDdual in the final stage", may_surpass),
+        Claim(
+            "LBFGS may surpass CDdual in the final stage",
+            may_surpass,
+            "These runs end before that stage.",
+        ),
         Claim(
             "Regarding the two dual-based methods CDdual and EG, CDdual is generally faster",
             faster("CDdual", "EG", levels=(EARLY, 1e-2)),
