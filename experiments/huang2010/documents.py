@@ -155,7 +155,8 @@ BINARY = Item(
         Claim(
             "IS/CD methods are more efficient on 0/1-featured data",
             dearer_entries,
-            "S(x, y) of the taggers takes 35 and 70 MB, of documents half of one: reading costs more than exponentials.",
+            "S(x, y) of the taggers takes 35 and 70 MB, of documents half of one: reading costs more than "
+            "exponentials.",
         ),
         Claim(
             "in contrast to Figure 2, here [documents] TRON/LBFGS may surpass IS/CD in an earlier stage",
