@@ -1,5 +1,7 @@
 """Training on the workers of Dask: the optimum of one machine, also where workers go and come."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,6 +84,39 @@ def test_a_worker_that_goes(client, shards, alone, solver):
     model = LogisticRegression(solver=solver, tol=1e-4, callbacks=[gone]).fit(shards)
     assert gone.done and len(client.nthreads()) == 1
     assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cd-dual"])
+def test_a_worker_that_comes(shards, alone, solver, monkeypatch):
+    """It is given a place of the one that has several, with its dual variables."""
+    monkeypatch.setattr("fenchel.distributed.cluster.LOOK", 0.0)
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
+
+        def change():
+            client.retire_workers([min(client.nthreads())])
+            cluster.scale(3)  # one more than were there: it takes the one that retired to be there still
+            while len(client.nthreads()) < 2:
+                time.sleep(0.05)
+
+        changed = Once(change)
+        model = LogisticRegression(solver=solver, tol=1e-4, callbacks=[changed]).fit(shards)
+        assert changed.done and len(client.nthreads()) == 2
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cd-dual"])
+def test_a_worker_that_forgot_its_place(client, shards, alone, solver):
+    """As one that was started anew under its old name."""
+    from fenchel.distributed.cluster import _PLACES
+
+    forgot = Once(lambda: _PLACES.pop(min(_PLACES)))
+    model = LogisticRegression(solver=solver, tol=1e-4, callbacks=[forgot]).fit(shards)
+    assert forgot.done and model.certificate_.converged
     assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
     assert model.certificate_.dual <= alone * (1 + 1e-9)
 

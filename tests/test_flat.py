@@ -377,6 +377,6 @@ def test_compiled_kernels_equal_their_python_functions(problem):
     v, m = rng.normal(size=problem.dim), problem.blocks.size
     for i, y in enumerate(targets(problem)):
         s, delta = rng.normal(size=(2, len(y)))
-        both_ways(linear, (problem.blocks, i, v, 0.7, delta), (m, m, v.size, (m, m)))
+        both_ways(linear, (problem.blocks, i, v, 0.7, delta), (m, m, v.size, (m, m), m, m))
         mu = rng.dirichlet(np.ones(len(y)))
         both_ways(inference, (problem.blocks, i, s, mu, delta), 6 * (m,))

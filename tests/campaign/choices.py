@@ -25,8 +25,8 @@ OPTIONS = {
     },
     "SM": {"variant": ["s", "g1", "g2", "q"], "damped": [True, False]},
     "Newton": {"damped": [True, False]},
-    "LBFGS": {"memory": [10, 1, 3]},
-    "TRON": {"accuracy": [0.1, 0.9, 1e-3]},
+    "LBFGS": {"memory": [10, 1, 3], "rounded": [True, False]},
+    "TRON": {"accuracy": [0.1, 0.9, 1e-3], "rounded": [True, False]},
     "ProxNewton": {},
     "SGD": {"eta0": ["search", 1.0, 1e-3, 100.0]},
     "SAG": {"sampling": ["uniform", "lipschitz"], "line_search": ["skip", "every"]},
@@ -43,6 +43,7 @@ OPTIONS = {
         "anneal": [1.0, 1.0, 10.0, 1e6],
         "cap": [1.0, 0.1, 3.0],
         "adapt": [True, True, False],
+        "lane": [True, True, False],
     },
     "SDCA": {
         "sampling": ["gap", "uniform", "importance", "gap-importance", "max", "residual"],

@@ -43,26 +43,37 @@ class Sealed:
 
 # ---- what runs on workers
 
-_PLACES: dict[tuple[str, int], VisitedPlace] = {}
-_ANSWERS: dict[tuple[str, int], tuple] = {}  # the last of each: Dask asks again where an answer was lost
+_PLACES: dict[tuple[str, str, int], VisitedPlace] = {}  # by worker, of which a process may have several
+_ANSWERS: dict[tuple[str, str, int], tuple] = {}  # the last of each: Dask asks again where one was lost
+
+
+def _key(run: str, number: int) -> tuple[str, str, int]:
+    from distributed import get_worker
+
+    return get_worker().address, run, number
 
 
 def _make(run: str, number: int, sealed: Sealed) -> bool:
     make, *arguments = sealed.values
-    _PLACES[run, number] = VisitedPlace(make(*arguments))
+    _PLACES[_key(run, number)] = VisitedPlace(make(*arguments))
     return True
+
+
+def _is_here(run: str, number: int) -> bool:
+    return _key(run, number) in _PLACES
 
 
 def _ask(run: str, number: int, turn: int, name: str, sealed: Sealed, *found):
     """(answer, bytes, seconds), or None where the place is not here."""
-    if (run, number) not in _PLACES:
+    key = _key(run, number)
+    if key not in _PLACES:
         return None
-    asked, answer = _ANSWERS.get((run, number), (-1, None))
+    asked, answer = _ANSWERS.get(key, (-1, None))
     if asked != turn:
         began = time.perf_counter()
-        value = getattr(_PLACES[run, number], name)(*sealed.opened(found))
+        value = getattr(_PLACES[key], name)(*sealed.opened(found))
         answer = value, size_of(value), time.perf_counter() - began
-        _ANSWERS[run, number] = turn, answer
+        _ANSWERS[key] = turn, answer
     return answer
 
 
@@ -70,10 +81,12 @@ def _plus(one, other):
     return None if one is None or other is None else plus(one, other)
 
 
-def _forget(run: str, number: int | None = None) -> None:
+def _forget(run: str, number: int | None = None, dask_worker=None) -> None:
+    """Of one place, or of all; Dask says which worker this is."""
     for known in (_PLACES, _ANSWERS):
-        for key in [key for key in known if key[0] == run and number in (None, key[1])]:
-            del known[key]
+        for key in [key for key in known if key[:2] == (dask_worker.address, run)]:
+            if number in (None, key[2]):
+                del known[key]
 
 
 # ---- what runs with the solver
@@ -127,7 +140,7 @@ class Cluster:
                 self._remember(name, arguments[0])
             if answer is not None:
                 return answer
-            lost = self._house(self._homeless())
+            lost = self._house(self._lost())
             if self._begun is not None:
                 raise Moved(lost)
 
@@ -200,6 +213,19 @@ class Cluster:
         """The places whose worker is gone."""
         alive = self._guarded(self._alive)
         return [number for number, home in enumerate(self._homes) if home not in alive]
+
+    def _lost(self) -> list[int]:
+        """The places whose worker is gone, or was started anew under its old name."""
+        gone = self._homeless()
+        asked = [number for number in range(self.count) if number not in gone]
+        tasks = [
+            self.client.submit(_is_here, self.run, number, workers=[self._homes[number]], pure=False)
+            for number in asked
+        ]
+        here = self._guarded(lambda: self._results(tasks))
+        if here is None:  # one more has gone meanwhile
+            return self._lost()
+        return sorted(gone + [number for number, found in zip(asked, here, strict=True) if not found])
 
     def _house(self, numbers) -> list[int]:
         """Make places on the workers that have fewest; the numbers of those that were made."""

@@ -113,7 +113,7 @@ class Spread(Problem):
         kind = 0 if self.structure.name == "binary" else 1 if facts.dense else 2
         curved = facts.squares / self.n**2 / max(self.lam, 1e-300)
         density = facts.entries / max(facts.rows * columns, 1)
-        easy = self.n <= columns or (curved >= LITTLE and curved * density <= MOST[kind])
+        easy = self.n <= columns or (curved >= LITTLE[kind] and curved * density <= MOST[kind])
         if self.l1 > 0.0:
             near = self.l1 * np.sqrt(facts.squares / facts.rows) <= NEAR[kind] * self.lam
             return (
