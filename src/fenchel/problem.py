@@ -105,8 +105,7 @@ class Problem(Certified, Curved):
     def design(self) -> Design:
         structure, kept = self.structure, {"shifts": self.examples.disk is None, "room": self.examples.room}
         given = self.examples.rows, structure.outputs, self.threads, structure.extra, self.free
-        design = Design(*given, **kept)
-        return self._with_constant(design)
+        return self._with_constant(Design(*given, **kept))
 
     def _with_constant(self, design) -> Design:
         """The design with the σ that suits λ."""

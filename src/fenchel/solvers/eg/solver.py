@@ -241,9 +241,8 @@ class EG(DualSolver):
         return problem.dual_point(state.mu, state.entropies, offset)
 
     def concave(self, problem, state):
-        if problem.loss.hinge:
-            return problem.concave(state.mu)
-        return inner(problem.examples.mass, state.entropies)
+        hinge = problem.loss.hinge
+        return problem.concave(state.mu) if hinge else inner(problem.examples.mass, state.entropies)
 
     def _online_step(self, problem, state):
         order = self._order(problem, state)
@@ -263,9 +262,7 @@ class EG(DualSolver):
         if self.order == "random":
             return state.rng.integers(n, size=n)
         order = state.rng.permutation(n)
-        if state.epochs < 2:
-            return order
-        return state.due.among(order, problem.examples.mass * state.gaps)
+        return order if state.epochs < 2 else state.due.among(order, problem.examples.mass * state.gaps)
 
     def _batch_step(self, problem, state):
         """Figure 1: one rate for all, halved until the dual increases."""
