@@ -45,7 +45,6 @@ def check(certificate, optimum):
 
 def worker_run(client, shards, optimum, solver, kills, rng, seconds) -> tuple[float, int]:
     """Train on three workers, of which some are killed; the time it took, and the kills that met the run."""
-    client.wait_for_workers(3)  # Dask starts those that were killed anew
     victims = rng.sample(sorted(client.run(os.getpid).values()), kills)
     moments = [rng.uniform(0.0, seconds) for _ in victims]
     timers = [
@@ -65,19 +64,26 @@ def worker_run(client, shards, optimum, solver, kills, rng, seconds) -> tuple[fl
 
 
 def worker_runs(shards, optimum, kills, runs, rng) -> None:
+    met, seconds = 0, {}
+    for k in range(runs):
+        solver = SOLVERS[k % 2]
+        took, hits = on_new_workers(shards, optimum, solver, kills, rng, seconds)
+        met += hits
+        print(f"{kills} killed, {solver}: run {k + 1}, {took:.1f} s, {met} kills met a run", flush=True)
+
+
+def on_new_workers(shards, optimum, solver, kills, rng, seconds) -> tuple[float, int]:
+    """A run on a cluster of its own: Dask does not always start those anew that were killed.
+
+    seconds: of a run without a kill, by solver; written.
+    """
     from distributed import Client, LocalCluster
 
     settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL"}
     with LocalCluster(n_workers=3, **settings) as cluster, Client(cluster) as client:
-        met, seconds = 0, {}
-        for solver in 2 * SOLVERS:  # imports and kernels first, then the time without a kill
+        for _ in range(2):  # imports and kernels first, then the time
             seconds[solver] = worker_run(client, shards, optimum, solver, 0, rng, 0.0)[0]
-            print(f"{solver}: {seconds[solver]:.1f} s without a kill", flush=True)
-        for k in range(runs):
-            solver = SOLVERS[k % 2]
-            took, hits = worker_run(client, shards, optimum, solver, kills, rng, seconds[solver])
-            met += hits
-            print(f"{kills} killed, {solver}: run {k + 1}, {took:.1f} s, {met} kills met a run", flush=True)
+        return worker_run(client, shards, optimum, solver, kills, rng, seconds[solver])
 
 
 class Machines:
