@@ -30,7 +30,7 @@ from fenchel.structures.dense_products import LANES, add_transposed, padded, tim
 
 HEIGHT = np.uint64(32)  # rows whose scores stay in the first cache
 ABSENT = -1e30  # the score of a label that is padding
-FEW = np.uint64(40)  # labels up to which rows are side by side in registers; beyond, labels are
+FEW = 40  # labels up to which rows are side by side in registers; beyond, labels are
 RICH = 16  # entries of a column from which on padding its weights costs next to nothing
 
 
@@ -39,12 +39,13 @@ def value_and_pull(blocks, start, stop, w, scores, pull):
 
     w, pull (dim,). scores: those of all examples, or empty: then at w.
     """
+    many = True if blocks.size > FEW else None
     if blocks.size % LANES == 0:
         shape = -1, blocks.size
-        return _value_and_pull(blocks, start, stop, w.reshape(shape), scores, pull.reshape(shape))
+        return _value_and_pull(blocks, start, stop, w.reshape(shape), scores, pull.reshape(shape), many)
     w = padded(w, blocks.size)
     wide = np.zeros_like(w)
-    answer = _value_and_pull(blocks, start, stop, w, scores, wide)
+    answer = _value_and_pull(blocks, start, stop, w, scores, wide, many)
     pull.reshape(-1, blocks.size)[:] += wide[:, : blocks.size]
     return answer
 
@@ -55,11 +56,13 @@ def pays(rows, labels: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _value_and_pull(blocks, start, stop, w, scores, pull):
-    """w, pull (A, or A + 1 where offsets are free, width)."""
+def _value_and_pull(blocks, start, stop, w, scores, pull, many):
+    """w, pull (A, or A + 1 where offsets are free, width). many: None where labels are few, for which the
+    kernel of many is then not compiled.
+    """
     rows, labels, width = blocks.layout.rows, np.uint64(blocks.size), np.uint64(w.shape[1])
     weights, sums, s = w.reshape(-1), pull.reshape(-1), np.empty(HEIGHT * width)
-    room = np.empty(HEIGHT * (labels + labels + np.uint64(1)) if labels <= FEW else np.uint64(0))
+    room = np.empty(HEIGHT * (labels + labels + np.uint64(1)))
     free = np.uint64(rows.n_columns) * width  # where the weights of the constant begin
     value, moved, stop = 0.0, 0.0, np.uint64(stop)
     for first in range(np.uint64(start), stop, HEIGHT):
@@ -70,7 +73,7 @@ def _value_and_pull(blocks, start, stop, w, scores, pull):
                 _add_offsets(blocks.layout.constant, count, weights[free:], width, s)
         else:
             _copy(scores.reshape(-1)[first * labels :], count, labels, width, s)
-        if labels <= FEW:
+        if many is None:
             loss, distance = _residuals_of_few(blocks, first, count, labels, width, s, room)
         else:
             loss, distance = _residuals_of_many(blocks, first, count, labels, width, s)
