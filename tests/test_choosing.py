@@ -66,16 +66,16 @@ def test_few_examples_and_easy_blocks_go_to_the_dual():
     assert choose(problems.flat(X, y, C=math.inf)) == "lbfgs"  # no dual
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_a_column_that_dwarfs_the_others_goes_to_a_method_that_scales_them(kind):
+@pytest.mark.parametrize("kind, first", [(np.asarray, "lbfgs"), (sp.csr_matrix, "cd-dual")])
+def test_a_column_that_dwarfs_the_others_goes_to_a_method_that_scales_them(kind, first):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 400)), rng.integers(0, 2, 200)
-    X *= np.exp(rng.normal(size=400))  # scales as they come are nothing to mind
-    assert choose(problems.binary(kind(X), y, C=1.0)) == "cd-dual"
+    X *= np.exp(rng.normal(size=400))  # scales as they come: nothing to mind but where rows can be turned
+    assert choose(problems.binary(kind(X), y, C=1.0)) == first
     X[:, 7] *= 1e4
     problem = problems.binary(kind(X), y, C=1.0, fit_intercept=True)
     result = solve(problem, "auto", max_passes=100)
-    assert result.trace.solver == "lbfgs" and result.certificate.converged
+    assert result.trace.solver.startswith("lbfgs") and result.certificate.converged
 
 
 def test_few_features_go_to_coordinates_in_which_the_objective_is_round():
@@ -94,7 +94,7 @@ def hopeless():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 400)), rng.integers(0, 2, 200)
     X += 30.0 * rng.normal(size=(200, 1))
-    return problems.binary(X, y, C=1.0, fit_intercept=True)
+    return problems.binary(sp.csr_matrix(X), y, C=1.0, fit_intercept=True)
 
 
 def test_another_solver_takes_over_from_one_that_is_slow():
@@ -103,7 +103,7 @@ def test_another_solver_takes_over_from_one_that_is_slow():
     assert not alone.certificate.converged
     result = solve(problem, "auto", max_passes=1000)
     assert result.certificate.converged
-    assert result.trace.solver.startswith("cd-dual, then lbfgs")
+    assert result.trace.solver.startswith("cd-dual, then tron")
     assert all(row.primal >= row.dual for row in result.trace)
     passes = [row.passes for row in result.trace]
     assert passes == sorted(passes) and passes[-1] <= 300
@@ -119,7 +119,7 @@ def test_an_interrupt_while_the_next_solver_begins_keeps_the_model(monkeypatch):
     def interrupted(self, problem, start):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fenchel.solvers.lbfgs.LBFGS.init", interrupted)
+    monkeypatch.setattr("fenchel.solvers.tron.TRON.init", interrupted)
     result = solve(hopeless(), "auto", max_passes=1000)
     assert result.status is Status.INTERRUPTED
     assert result.certificate.dual <= result.certificate.primal and np.isfinite(result.w).all()

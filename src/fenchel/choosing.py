@@ -14,6 +14,7 @@ from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual import array_bytes
+from fenchel.solvers.inrows import InRows
 
 # Newton where its eight or so matrices take no longer than this many passes.
 MATRICES, PASSES = 8.0, 12.0
@@ -36,6 +37,8 @@ PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell no
 # its calls, and those that a pass takes beside its multiplications.
 HARD, SWEEPS, STEPS = 1.0, 10.0, 15.0
 SIZES, CALLS, SWEEP = 4e-8, 5e-4, 1e-4
+APART, SAMPLE = 0.5, 64  # rows of tables overlap so little that dual coordinates are best; of how many rows
+TURNED = 20.0  # passes that L-BFGS is taken to need, in those of all columns, in the space of the rows
 QUICK = (25.0, 10.0)  # L-BFGS where a pass costs next to nothing, and Newton's matrices not much
 # Exponentiated gradient where sequences have at most so many tokens on average, or, where there are more
 # attributes than tokens, so many.
@@ -61,7 +64,8 @@ def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = Fa
             warm and first and first[0][0] == "interior-point"
         ):  # it begins in the middle, wherever others were
             first, last = [(last, FEW[0])], first[0][0]
-        legs = [*(Leg(make(name), *limits) for name, limits in first), Leg(make(last))]
+        legs = [*(Leg(as_solver(each, problem), *limits) for each, limits in first)]
+        legs.append(Leg(as_solver(last, problem)))
     else:
         legs = [Leg(as_solver(solver, problem))]
     return [leg._replace(solver=problem.adapted(reseeded(leg.solver, seed))) for leg in legs]
@@ -109,7 +113,7 @@ def as_solver(solver: Solver | str, problem: Problem) -> Solver:
 
 
 def plan(problem: Problem) -> list:
-    """The rule behind solver="auto": solvers in turn, (name, limits), the last one by its name alone.
+    """The rule behind solver="auto": solvers or their names in turn, with limits but for the last one.
 
     docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual where λ is not
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
@@ -136,13 +140,40 @@ def plan(problem: Problem) -> list:
     if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
         return [(first, BATCH), last]
     kind = _kind(problem)
-    if whitening <= ROUND[kind] or lopsided:
+    if whitening <= ROUND[kind]:
+        return [(first, BATCH), last]
+    if wide and dense:
+        begin = "cd-dual" if _rows_overlap(problem) <= APART else "lbfgs"
+        return [(begin, _until_turned(problem, lopsided)), (InRows(make("lbfgs")), BATCH), last]
+    if lopsided:
         return [(first, BATCH), last]
     if wide:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
     if _suits_dual_coordinates(problem, MOST[kind], LITTLE[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
     return [(first, BATCH), last]
+
+
+def _rows_overlap(problem) -> float:
+    """n times the mean of cos² of the angle between two rows of a table, by some of them: far below 1 a step
+    in one dual coordinate leaves the others where they are.
+    """
+    rows = problem.design.rows.matrix[:: max(problem.n // SAMPLE, 1)]
+    products = np.square(rows @ rows.T)
+    sizes = products.diagonal()
+    with np.errstate(all="ignore"):
+        cosines = products / np.sqrt(np.outer(sizes, sizes))
+    return problem.n * float(np.nanmean(cosines[~np.eye(len(rows), dtype=bool)]))
+
+
+def _until_turned(problem, lopsided) -> tuple[float, float]:
+    """Limits of a solver after which turning a dense table into the space of its rows takes less time.
+
+    Columns that dwarf others are hidden there; among the columns they are easily made small.
+    """
+    design = problem.design
+    turning = design.turning_seconds / (3e-9 * design.work + SWEEP) * (3.0 if lopsided else 1.0)
+    return turning + TURNED, max(0.5 * turning, FEW[0][1])
 
 
 def _choose_for_margins(problem) -> list:
@@ -249,15 +280,15 @@ def _curvature(problem) -> float:
 def solver_name(solver: Solver) -> str:
     """The name of a solver in SOLVERS, the one with most options in common; else its class's.
 
-    Of one that lets another work (`distributed.Rounds`) that other's.
+    Of one that lets another work (`distributed.Rounds`, `InRows`) that other's, and where.
     """
-    solver = getattr(solver, "solver", solver)
+    where, solver = getattr(solver, "where", ""), getattr(solver, "solver", solver)
     for name, (target, options) in sorted(SOLVERS.items(), key=lambda item: -len(item[1][1])):
         if target.endswith(f":{type(solver).__name__}") and all(
             getattr(solver, option) == value for option, value in options.items()
         ):
-            return name
-    return type(solver).__name__
+            return name + where
+    return type(solver).__name__ + where
 
 
 def require(problem: Problem, solver: Solver) -> None:

@@ -202,6 +202,11 @@ class Design:
         """Likewise of a Gram matrix, the root of it and the root's inverse."""
         return 1e-9 * (min(self.gram_work) + 0.5 * IN_BLAS * float(self.n_columns) ** 3)
 
+    @property
+    def turning_seconds(self) -> float:
+        """Likewise of the orthonormal basis of the rows of a table."""
+        return 1e-9 * 1.2 * IN_BLAS * float(self.n) ** 2 * self.n_columns
+
     def _gram_by_rows(self, weights, work):
         def part(start, stop):
             out = np.zeros((self.n_columns, self.n_columns))
