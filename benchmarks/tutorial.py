@@ -1,13 +1,14 @@
 """The settings that people bring from sklearn-crfsuite: dict tokens, observed weights, c1 and c2.
 
-    python benchmarks/tutorial.py [--set ner] [--sentences N] [--iterations 100] [--limits]
+    python benchmarks/tutorial.py [--set ner] [--sentences N] [--iterations 100] [--repeat 1] [--limits]
 
 For each pair of constants python-crfsuite trains for so many iterations of L-BFGS (OWL-QN with c1), as
 sklearn-crfsuite calls it, from dict tokens to the model; then fenchel.compat.CRF is fitted to the same
 tokens, with kernels loaded, to a proven 1e-3. Seconds are of the wall clock, of whole calls, one after the
 other. P = sum loss + c1 |w|_1 + c2 |w|^2, as CRFsuite logs it; "to its P" is when fenchel is there, seen in a
 second fit that is checked after every pass, where the clock of training stands still meanwhile; encoding and
-certificates of the first fit are added for the whole.
+certificates of the first fit are added for the whole. --repeat: so many lines each; the first fit of a
+process also pays for its memory, up to half a second where the system has to make room for large pages.
 --limits: what an iteration of CRFsuite and a pass of fenchel take with max_iterations of 10, 50 and 100,
 without reading tokens, in processor seconds; fenchel with tol=0, so that it makes them all.
 """
@@ -153,6 +154,7 @@ def main():
     parser.add_argument("--set", default="ner")
     parser.add_argument("--sentences", type=int, default=None)
     parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--limits", action="store_true")
     given = parser.parse_args()
     train, held_out = sentences(given.set)
@@ -163,7 +165,7 @@ def main():
     heads = "c1, c2", "CRFsuite s", "append s", "P", "fenchel s", "encoding s", "P", "proven", "to its P s"
     heads += "whole ratio", "training ratio", "tag s", "predict s"
     print("| " + " | ".join(heads) + " |\n|---|" + "--:|" * (len(heads) - 1))
-    for c1, c2 in CONSTANTS:
+    for (c1, c2), _ in product(CONSTANTS, range(given.repeat)):
         print(line(X, y, test, c1, c2, given.iterations), flush=True)
 
 
