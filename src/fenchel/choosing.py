@@ -28,6 +28,7 @@ DWARFED = 100.0  # and before them too where the mean square of columns is so ma
 # Passes that a solver may still need, at a tolerance of 1e-3, before another one takes over, and after how
 # many it is asked: dual coordinates in these three cases, and with fewer examples than features; batch ones.
 FEW, MANY, BATCH = ((40.0, 8.0), (40.0, 8.0), (150.0, 8.0)), (1000.0, 60.0), (500.0, 100.0)
+HARD_FOR_BATCH = (200.0, 100.0)  # where dual coordinates are worth a trial after a batch method
 # With an L1 term: the threshold λ₁/λ of weights, in units of scores, up to which methods of the dual beat
 # Newton's steps over the weights that are not zero; the same three cases.
 NEAR = (5.0, 50.0, 50.0)
@@ -151,7 +152,7 @@ def plan(problem: Problem) -> list:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
     if _suits_dual_coordinates(problem, MOST[kind], LITTLE[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
-    return [(first, BATCH), last]
+    return [(first, HARD_FOR_BATCH), ("cd-dual", MANY), last]
 
 
 def _rows_overlap(problem) -> float:
