@@ -98,3 +98,16 @@ def test_a_path_without_a_constant_or_with_two_is_refused():
         path(flat(), "newton", C=[])
     with pytest.raises(ValueError, match="must be positive"):
         path(flat(), "newton", C=[-1.0])
+
+
+def test_a_path_goes_on_from_duals_that_fit_the_next_constant():
+    """With the same μ and a tenth of λ, w(μ) would be ten times as large: it is led towards the targets."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(300, 400)) * (rng.random((300, 400)) < 0.1), rng.integers(0, 3, 300)
+    constants = [1.0, 10.0, 100.0, 1000.0]
+    fits = path(problems.flat(X, y, fit_intercept=True), C=constants, tol=1e-4).fits
+    for fit, C in zip(fits, constants, strict=True):
+        alone = solve(problems.flat(X, y, C=C, fit_intercept=True), tol=1e-4)
+        assert fit.result.certificate.relative_gap <= 1e-4
+        assert fit.result.certificate.primal == pytest.approx(alone.certificate.primal, rel=2e-4)
+        assert fit.result.certificate.passes <= 1.5 * alone.certificate.passes + 2

@@ -61,15 +61,24 @@ def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = Fa
     """
     if isinstance(solver, str) and solver == "auto":
         *first, last = problem.plan() if hasattr(problem, "plan") else plan(problem)
-        if (
-            warm and first and first[0][0] == "interior-point"
-        ):  # it begins in the middle, wherever others were
-            first, last = [(last, FEW[0])], first[0][0]
+        if warm:
+            first, last = _going_on(first, last)
         legs = [*(Leg(as_solver(each, problem), *limits) for each, limits in first)]
         legs.append(Leg(as_solver(last, problem)))
     else:
         legs = [Leg(as_solver(solver, problem))]
     return [leg._replace(solver=problem.adapted(reseeded(leg.solver, seed))) for leg in legs]
+
+
+def _going_on(first, last):
+    """The same plan where dual variables are known: the method that uses them has its turn at once.
+
+    An interior point begins in the middle, wherever others were; L-BFGS knows only weights.
+    """
+    if first and first[0][0] == "interior-point":
+        return [(last, FEW[0])], first[0][0]
+    known = [leg for leg in first if leg[0] == "cd-dual"]
+    return [*known, *(leg for leg in first if leg not in known)], last
 
 
 def reseeded(solver: Solver, more: int) -> Solver:

@@ -11,8 +11,11 @@ from fenchel.constants import SPARSE, penalties
 from fenchel.loop import solve
 from fenchel.problem import Problem
 from fenchel.results import Result
-from fenchel.solvers.base import Solver
+from fenchel.solvers.base import Solver, Start
+from fenchel.structures.passes import all_targets
 from fenchel.trace import Status
+
+NEARER = 0.9  # MNIST at C = 167, 1,290, 10,000 by cd-dual: 203, 186, 161 passes; 217, 233, 227 with 1
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,8 @@ def path(
         weaker = problem.with_penalty(lam, l1=l1)
         require(weaker, as_solver(solver, weaker))
     for k, (l1, lam, constant) in enumerate(steps):
+        if start is not None and solver == "auto":
+            start = _nearer_to_targets(problem, start, lam)
         problem = problem.with_penalty(lam, l1=l1)
         # another seed for each: the same draws would leave out the same examples
         result = solve(problem, solver, start=start, seed=seed + k, callbacks=callbacks, **limits)
@@ -103,6 +108,18 @@ def path(
             break
         start = result.start
     return Path(name, fits)
+
+
+def _nearer_to_targets(problem, start, lam) -> Start:
+    """The start for a weaker λ′: μ moved to y + (λ′/λ)^NEARER (μ − y).
+
+    Then w(μ) = Σ m_i A_iᵀ(y_i − μ_i)/λ′ is a little more than before; with the same μ it were far too large.
+    """
+    if start.mu is None or problem.loss.hinge or problem.l1 > 0.0 or not problem.structure.listed:
+        return start
+    targets = np.empty(problem.shape)
+    all_targets(problem.blocks, targets)
+    return start._replace(mu=targets + (lam / problem.lam) ** NEARER * (start.mu - targets))
 
 
 def _steps(problem, constants) -> tuple[str, list]:
