@@ -8,9 +8,10 @@ import scipy.sparse as sp
 
 import fenchel
 from commands import misused
-from fenchel import LinearSVC, LogisticRegression, MaxEnt
+from fenchel import ChainCRF, DependencyParser, LinearSVC, LogisticRegression, MaxEnt
 from fenchel.estimators.elsewhere import dealt
-from fenchel.io.sharding import shard_events, shard_rows
+from fenchel.io.sharding import shard_events, shard_rows, shard_sequences, shard_trees
+from test_shards_structured import batches_of, same_model, some_sentences, some_trees
 
 distributed = pytest.importorskip("distributed")
 
@@ -126,14 +127,54 @@ def test_events_and_margins(client, tmp_path):
     shards = shard_events(events, tmp_path / "events", rows=16)
     model = MaxEnt(tol=1e-4).fit(shards)
     assert model.certificate_.converged and model.predict([{"v0": 1.0}]).tolist() == ["a"]
-    with pytest.raises(ValueError, match="observed=True does not work on a cluster"):
-        MaxEnt(observed=True).fit(shards)
+    seen = MaxEnt(observed=True, tol=1e-5).fit(shards)
     X, y = made_up()
     rows = shard_rows([(X, y)], tmp_path / "rows", rows=60)
     margin = LinearSVC(tol=1e-3).fit(rows)
     client.close()
+    alone = MaxEnt(observed=True, tol=1e-5).fit(shards)
+    assert seen.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-5)
+    np.testing.assert_array_equal(seen.coef_ == 0.0, alone.coef_ == 0.0)
     other = LinearSVC(tol=1e-5).fit(rows)
     assert margin.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-3)
+
+
+SEQUENCES = [
+    *[({}, solver) for solver in ("lbfgs", "eg", "eg-gap", "sdca", "auto")],
+    *[({"observed": True}, solver) for solver in ("lbfgs", "eg-gap")],
+    *[({"c1": 0.02, "c2": 0.3}, solver) for solver in ("lbfgs", "eg-gap")],
+    *[({"loss": "hinge", "C": 0.1}, solver) for solver in ("eg", "sdca", "auto")],
+]
+
+
+@pytest.mark.parametrize("settings, solver", SEQUENCES)
+def test_sequences(client, tmp_path, settings, solver):
+    """One machine's optimum, and its weights alone."""
+    X, y = some_sentences()
+    shards = shard_sequences(batches_of(X, y), tmp_path / "shards", template="chunk", min_count=2, rows=6)
+    tol = 1e-2 if "loss" in settings else 1e-4
+    model = ChainCRF(tol=tol, solver=solver, max_iter=2000, **settings).fit(shards)
+    assert "at 2 places" in model.trace_.problem
+    client.close()
+    same_model(model, ChainCRF(tol=tol / 100, max_iter=5000, **settings).fit(shards), tol)
+    if "observed" in settings:
+        other = ChainCRF(tol=1e-8, max_iter=5000, **settings).fit(shards)
+        np.testing.assert_array_equal(model.weights_ == 0.0, other.weights_ == 0.0)
+
+
+@pytest.mark.parametrize(
+    "settings, solver",
+    [({}, "lbfgs"), ({}, "eg"), ({}, "auto"), ({"loss": "hinge", "C": 0.1}, "eg")],
+)
+def test_trees(client, tmp_path, settings, solver):
+    sentences, heads, labels = some_trees(30)
+    batches = [(sentences[at : at + 5], heads[at : at + 5], labels[at : at + 5]) for at in range(0, 30, 5)]
+    shards = shard_trees(batches, tmp_path / "shards", min_count=2, rows=5)
+    tol = 1e-2 if "loss" in settings else 1e-4
+    model = DependencyParser(tol=tol, min_count=2, solver=solver, max_iter=2000, **settings).fit(shards)
+    assert "at 2 places" in model.trace_.problem
+    client.close()
+    same_model(model, DependencyParser(tol=tol / 10, min_count=2, max_iter=5000, **settings).fit(shards), tol)
 
 
 def test_a_checkpoint_of_the_whole_run(client, shards, alone, tmp_path):

@@ -132,7 +132,8 @@ def test_a_round_raises_the_dual_by_what_the_places_gained(solver, l1_ratio):
     state = rounds.init(spread, None)
     rounds.step(spread, state)
     for _ in range(6):
-        before, state.widened = state.dual, 4.0
+        before = state.dual
+        state.widths[:] = 4.0
         rounds.step(spread, state)
         assert state.accepted and state.dual >= before
         shares = dense(spread.places.sum("share"))
@@ -151,7 +152,7 @@ def test_a_round_that_lowers_the_dual_is_undone():
     state = rounds.init(spread, None)
     undone = 0
     for _ in range(30):
-        state.widened = 1.0 if state.rounds < 3 else state.widened
+        state.widths[:] = 1.0 if state.rounds < 3 else state.widths
         before, v = state.dual, state.v
         rounds.step(spread, state)
         undone += not state.accepted
@@ -193,10 +194,73 @@ def test_what_cannot_be_done_is_a_sentence():
 
 
 def test_sequences():
-    """General kernels at places: sums, and rounds of exponentiated gradient."""
+    """General kernels at places."""
     rng = np.random.default_rng(0)
     X, starts = sp.random(60, 20, 0.2, "csr", random_state=0), np.arange(0, 61, 4)
     y = (X @ rng.normal(size=(20, 3))).argmax(axis=1)
     problem = problems.chain(X, y, starts, labels=3, C=1.0)
     same_optimum(problem, 3, "lbfgs", tol=1e-5)
-    same_optimum(problem, 3, "eg-gap", tol=1e-3)
+    same_optimum(problem, 3, "sdca", tol=1e-4)
+
+
+def some_chains(seed=0, **settings):
+    """Attributes that all places have, that some have, and that one token has alone."""
+    rng = np.random.default_rng(seed)
+    common, rare = sp.random(90, 12, 0.3, "csr", random_state=seed), sp.random(90, 60, 0.02, "csr")
+    X, starts = sp.hstack([common.ceil(), rare.ceil(), sp.eye(90)]).tocsr(), np.arange(0, 91, 5)
+    y = (X @ rng.normal(size=(162, 3)) + 0.5 * rng.normal(size=(90, 3))).argmax(axis=1)
+    return problems.chain(X, y, starts, labels=3, **(settings if "c1" in settings else {"C": 1.0} | settings))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+@pytest.mark.parametrize("settings", [{}, {"observed": True}])
+@pytest.mark.parametrize("solver", ["eg", "eg-gap"])
+def test_sequences_on_their_lane(solver, settings, count):
+    """The weights of attributes that one token has are nobody's but its own, and not sent as steps."""
+    problem = some_chains(**settings)
+    spread = spread_here(problem, count)
+    rounds = spread.adapted(make(solver))
+    state = rounds.init(spread, None)
+    for _ in range(4):
+        rounds.step(spread, state)
+        rounds._told(spread, state)
+        assert all(place.state.arranged is not None for place in spread.places.places)
+        np.testing.assert_allclose(dense(spread.places.sum("share")), state.v, atol=1e-12)
+        spread.places.each("take", state.v)
+    found = same_optimum(problem, count, solver, tol=1e-5)
+    alone = solve(problem, "lbfgs", tol=1e-10)
+    np.testing.assert_allclose(found.w, alone.w, atol=0.05)
+
+
+def test_a_round_on_the_lane_is_undone():
+    problem = some_chains(C=100.0)
+    spread = spread_here(problem, 4)
+    rounds = spread.adapted(make("eg"))
+    state = rounds.init(spread, None)
+    rounds.step(spread, state)
+    state.widths[:], before, dual = 0.05, state.v.copy(), state.dual  # far too bold
+    rounds.step(spread, state)
+    assert not state.accepted and state.dual == dual
+    rounds._told(spread, state)
+    np.testing.assert_allclose(dense(spread.places.sum("share")), before, atol=1e-12)
+
+
+def test_sequences_with_an_l1_term_and_trees():
+    same_optimum(some_chains(c1=0.02, c2=0.2), 3, "eg-gap", tol=1e-4)
+    rng = np.random.default_rng(0)
+    lengths = [3, 4, 2, 5, 3, 4]
+    F = sp.random(sum(k * k for k in lengths), 25, 0.2, "csr", random_state=0)
+    heads = np.concatenate([[0, *range(1, k)] for k in lengths])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    F.data = rng.normal(size=F.nnz)
+    problem = problems.projective(F, heads, starts, C=1.0)
+    same_optimum(problem, 3, "lbfgs", tol=1e-6)
+    same_optimum(problem, 3, "eg", tol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "lbfgs"])
+def test_observed_weights_are_those_that_any_place_has_seen(solver):
+    problem = made_up(4, observed=True, C=1.0)
+    assert not problem.structure.mask.all()
+    found = same_optimum(problem, 8, solver, tol=1e-5)
+    assert (found.w[~problem.structure.mask] == 0.0).all()

@@ -57,6 +57,7 @@ class Problem(Certified, Curved):
     threads: int | None = None
     total: float = 1.0
     traffic = float("nan")  # bytes sent to and from other machines so far: none
+    used_elsewhere = None  # at a place among others (A,) bool: columns that examples of others have too
 
     @property
     def n(self) -> int:

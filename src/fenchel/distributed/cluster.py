@@ -187,19 +187,30 @@ class Cluster:
         return answers[0][0]
 
     def _results(self, tasks) -> list | None:
-        """Of all; None where one cannot come, because a worker is gone."""
-        from distributed import wait
+        """Of all; None where one cannot come, because a worker is gone.
 
+        It may go between the end of a task and the moment its answer is fetched: then Dask would wait for
+        that worker to compute it again. So answers are waited for in turns, each twice as long as the one
+        before: what takes long to send comes in the end.
+        """
+        from distributed import KilledWorker
+
+        patience = PATIENCE
         while True:
             try:
-                wait(tasks, timeout=PATIENCE)
-                break
+                answers = self.client.sync(self._fetched, tasks, callback_timeout=patience)
+                return None if any(answer is None for answer in answers) else answers
             except TimeoutError:
+                patience *= 2.0
                 if self._homeless():
                     self.client.cancel(tasks, force=True)
                     return None
-        answers = self.client.gather(tasks)
-        return None if any(answer is None for answer in answers) else answers
+            except (CancelledError, KilledWorker):  # what was scattered went with a worker
+                self._alive()
+                return None
+
+    async def _fetched(self, tasks) -> list:
+        return await self.client.gather(tasks, asynchronous=True)
 
     # ---- where places are
 
@@ -235,10 +246,9 @@ class Cluster:
             for number in waiting:
                 self._homes[number] = min(load, key=load.__getitem__)
                 load[self._homes[number]] += 1
-            for number in sorted(waiting):
-                self._furnish(number)
             made |= waiting
-            waiting = set(self._homeless())
+            waiting = {number for number in sorted(waiting) if not self._furnish(number)}
+            waiting |= set(self._homeless())
         return sorted(made)
 
     def _load(self) -> Counter:

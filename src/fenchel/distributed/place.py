@@ -1,18 +1,25 @@
 """Place: a part of the examples, and what is asked of it: sums over them, all arrays and numbers."""
 
+from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from fenchel._sparse import Table, column_counts
+from fenchel._sparse import Rows, Table, column_counts
 from fenchel.certificates import Evaluation
-from fenchel.design import Design
+from fenchel.design import Design, Features
+from fenchel.distributed.widths import Groups
 from fenchel.matrices import quadratic
 from fenchel.problem import Problem
+from fenchel.structures.base import Structure
+from fenchel.structures.layouts.rows import NO_MASK
 from fenchel.structures.offsets import LabelSums, PairSums
 
 KEPT = 4  # evaluations and scores that a place remembers: those at the last weights it was asked about
+
+
+SUMS = 8  # of the facts
 
 
 class Facts(NamedTuple):
@@ -25,6 +32,7 @@ class Facts(NamedTuple):
     mass_squares: float  # Σ m ‖x‖²
     parts: float  # of an output, weighted by mass
     shares: np.ndarray  # the mass of each label, where an offset may be free
+    counts: np.ndarray  # how many rows have each column
     peaks: np.ndarray  # from here on the largest: |x| of each column
     norm: float  # ‖x‖
     edge_norm: float
@@ -32,11 +40,12 @@ class Facts(NamedTuple):
     dense: bool
     row_sum: float  # Σ_t x_t of a row
     negative: float  # −x, where one is below 0
+    mask: np.ndarray  # (d,) uint8, 1 where there is a weight; empty where all are there
 
     def joined(self, other: "Facts") -> "Facts":
         """Of both."""
-        sums = (a + b for a, b in zip(self[:7], other[:7], strict=True))
-        return Facts(*sums, *(np.maximum(a, b) for a, b in zip(self[7:], other[7:], strict=True)))
+        sums = (a + b for a, b in zip(self[:SUMS], other[:SUMS], strict=True))
+        return Facts(*sums, *(np.maximum(a, b) for a, b in zip(self[SUMS:], other[SUMS:], strict=True)))
 
 
 class Place:
@@ -47,13 +56,13 @@ class Place:
     """
 
     def __init__(self, problem: Problem):
-        self.problem, self._kept, self.tilted = _unshifted(problem, 1.0), {}, None
+        self.problem, self._kept, self.tilted = unshifted(problem, 1.0), {}, None
 
     def facts(self) -> Facts:
         """What has to be known before σ, the constant of free offsets, can be chosen for all."""
         problem, extent = self.problem, self.problem.extent
         examples, design = problem.examples, problem.design
-        rows = examples.starts is None
+        rows, mask = examples.starts is None, problem.structure.mask
         return Facts(
             examples.n,
             design.rows.shape[0],
@@ -62,6 +71,7 @@ class Place:
             float(examples.mass @ design.norms) if rows else 0.0,
             extent.parts * float(examples.mass.sum()),
             problem.shares if rows else np.ones(1),
+            counts_of(design.rows),
             extent.peaks,
             extent.norm,
             extent.edge_norm,
@@ -69,12 +79,17 @@ class Place:
             isinstance(design.rows, Table),
             design.largest_row_sum,
             -design.least_entry,
+            NO_MASK if mask is None else mask.view(np.uint8),
         )
 
-    def settle(self, constant: float, shares) -> None:
-        """Take this σ and the labels' shares of all examples, which are the same at all places."""
-        self.problem = _unshifted(self.problem, constant)
-        self.problem.__dict__["shares"] = shares
+    def settle(self, constant: float, shares, mask, counts, alike: bool) -> None:
+        """Take this σ, the labels' shares, the weights that there are, and how often columns are used by all
+        places together: the same everywhere. alike: as in `Groups.by`.
+        """
+        known = replace(self.problem, structure=with_mask(self.problem.structure, mask))
+        self.problem = unshifted(known, constant)
+        self.problem.__dict__.update(shares=shares, used_elsewhere=counts > counts_of(known.design.rows))
+        self.groups = Groups.by(counts, alike)
 
     # ---- the primal
 
@@ -113,13 +128,7 @@ class Place:
     def columns(self) -> tuple:
         """Of each column Σ m x, Σ m x² and the number of entries."""
         design, mass = self.problem.design, self.problem.examples.mass
-        squared = design.squares(mass)
-        counts = (
-            np.full(design.n_columns, design.n)
-            if isinstance(design.rows, Table)
-            else column_counts(design.rows)
-        )
-        return design.centre(mass), squared, counts.astype(np.float64)
+        return design.centre(mass), design.squares(mass), counts_of(design.rows).astype(np.float64)
 
     def quadratic(self, curvature: float) -> np.ndarray:
         """`matrices.quadratic` of these examples, without λ."""
@@ -153,6 +162,11 @@ class Place:
 
     # ---- the dual; which: "mu", or what `tilt` has made of it
 
+    @property
+    def dual_problem(self) -> Problem:
+        """The problem in the layout of the dual variables."""
+        return self.problem
+
     def marginals(self, which: str) -> np.ndarray:
         """Those of the dual point of this name."""
         raise NotImplementedError("this place has no dual variables")
@@ -171,20 +185,35 @@ class Place:
         self.tilted = self.problem.marginals(self._scores(number))
 
     def residuals(self, which: str) -> np.ndarray:
-        return self.problem.residuals(self.marginals(which))
+        return self.dual_problem.residuals(self.marginals(which))
 
     def concave(self, which: str) -> float:
-        return self.problem.concave(self.marginals(which))
+        return self.dual_problem.concave(self.marginals(which))
 
     def value_and_gap(self, number: int | None, v, which: str | None) -> tuple:
         """`Problem.value_and_gap` at kept scores, or at the weights v."""
         scores = None if number is None else self._scores(number)
         if which is None:
             return self.problem.value_and_gap(v, scores, None)
-        return self.problem.value_and_gap(v, scores, self.marginals(which), entropies=self.entropies(which))
+        mu, entropies = self.marginals(which), self.entropies(which)
+        return self.dual_problem.value_and_gap(v, scores, mu, entropies=entropies)
 
 
-def _unshifted(problem: Problem, constant: float) -> Problem:
+def counts_of(rows: Features) -> np.ndarray:
+    """(A,) how many rows have each column."""
+    return column_counts(rows) if isinstance(rows, Rows) else np.full(rows.n_columns, rows.shape[0])
+
+
+def with_mask(structure: Structure, mask: np.ndarray) -> Structure:
+    """The structure with these weights: (d,) uint8, or none to leave it as it is."""
+    if mask.size == 0:
+        return structure
+    other = copy(structure)
+    vars(other)["mask"] = mask.astype(bool)  # past frozen dataclasses
+    return other
+
+
+def unshifted(problem: Problem, constant: float) -> Problem:
     """The problem with features as they are and this constant: places cannot know of each other's columns."""
     other = replace(problem)
     rows, structure = problem.examples.rows, problem.structure

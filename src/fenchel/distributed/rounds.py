@@ -11,11 +11,11 @@ from fenchel.certificates import joined
 from fenchel.distributed.places import Moved
 from fenchel.distributed.vectors import Packed, dense, packed
 from fenchel.distributed.visiting import name_and_options
+from fenchel.distributed.widths import after, needed
 from fenchel.solvers.base import Solver, State
 from fenchel.solvers.dual import DualSolver
 from fenchel.solvers.sdca import SDCA
 
-NARROWER, WIDER = 0.7, 2.0  # what σ′ is multiplied by after a round that raised the dual, and after others
 ROUNDING = 1e-14  # of D: what it may seem to fall by
 RENEWAL = 50  # rounds after which v is computed anew
 UNDONE = 20  # rounds in turn that are undone, before nothing is expected any more
@@ -32,8 +32,7 @@ class RoundsState(State):
     centre: np.ndarray | float = 0.0
     off_balance: float = inf
     dual: float = -inf  # D of what was accepted last, the offset's penalty taken off
-    widened: float = 1.0  # σ′
-    least: float = 1.0  # the σ′ that was taken after the dual fell
+    widths: np.ndarray | None = None  # σ′ of each group of columns, or one of all
     accepted: bool = True
     change: object = None
     rounds: int = 0
@@ -50,8 +49,7 @@ class RoundsState(State):
 class Rounds(DualSolver):
     """A round: each place makes `steps` of the solver on its own examples, and all changes are added up.
 
-    A round that lowers the exact dual is undone. σ′ = K is always safe; it is lowered while the dual still
-    rises, since places that share few features hardly disturb each other.
+    A round that lowers the exact dual is undone. `widths.py` says which σ′ the next one is made with.
     """
 
     solver: Solver
@@ -66,7 +64,8 @@ class Rounds(DualSolver):
         """The solver's own first point, or the marginals at the weights of a warm start."""
         centre, most = problem.weights_at(start)[problem.penalised :], float(problem.places.count)
         given = None if start is None else (start.w, start.b)
-        state = RoundsState(centre=centre, widened=most, change=nothing(problem))
+        widths = problem.groups.first_widths(most)
+        state = RoundsState(centre=centre, widths=widths, change=nothing(problem))
         try:
             share = problem.places.sum("begin", *name_and_options(self.solver), given)
             self._set_common(problem, state, share)
@@ -108,28 +107,30 @@ class Rounds(DualSolver):
             if state.rounds % RENEWAL == 0:
                 self._told(problem, state)
                 self.renew(problem, state)
-            answer = problem.places.sum("round", state.accepted, state.change, state.widened, self.steps)
+            told = state.accepted, state.change, state.widths, self.steps
+            answer = problem.places.sum("round", *told)
         except Moved as moved:  # what the other places did is kept
             self.renew(problem, state, moved.args[0])
             return
         self._judge(problem, state, *answer)
 
-    def _judge(self, problem, state, change, concave, gap, visits):
+    def _judge(self, problem, state, change, concave, gap, visits, squares):
         """Take the sum of the changes if it raises the dual."""
         state.passes += visits / problem.n
         state.oracle_calls += int(visits)
         change, most = dense(change), float(problem.places.count)
+        together = problem.groups.squares(change, problem.design.outputs, problem.dim - problem.penalised)
+        found = needed(together, squares, most)
         v = state.v + change
         dual = concave - self._penalty(problem, v, state.centre)
         state.accepted = bool(dual >= state.dual - ROUNDING * abs(state.dual))
+        state.widths = after(state.widths, found, state.accepted, most)
         if not state.accepted:
             state.change, state.undone = nothing(problem), state.undone + 1
-            state.least = min(WIDER * state.widened, most)
-            state.widened, state.stalled = state.least, state.undone >= UNDONE
+            state.stalled = state.undone >= UNDONE
             return
         state.updates += int(visits)
-        state.undone, state.widened = 0, max(NARROWER * state.widened, state.least)
-        state.v, before = v, v[problem.penalised :].copy()
+        state.undone, state.v, before = 0, v, v[problem.penalised :].copy()
         self.recentre(problem, state, gap)
         change = change.copy()
         change[problem.penalised :] += state.free_weights(problem) - before

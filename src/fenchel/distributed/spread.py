@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ from fenchel.choosing import BATCH, LITTLE, MANY, MOST, NEAR, PATIENTLY, solver_
 from fenchel.coordinates import UNEVEN, WORTH, Centred, Whitened, loss_curvature, spread
 from fenchel.data import Examples
 from fenchel.design import IN_BLAS, SIDE_BY_SIDE, Design
-from fenchel.distributed.place import KEPT, Facts
+from fenchel.distributed.place import KEPT, Facts, with_mask
 from fenchel.distributed.places import Here, Places, parts
 from fenchel.distributed.rounds import Rounds
+from fenchel.distributed.widths import Groups
 from fenchel.points import NO_WEIGHTS
 from fenchel.problem import Problem
 from fenchel.structures.offsets import Moments, offset_of_labels, offset_of_two
@@ -53,7 +54,7 @@ class Spread(Problem):
             raise ValueError(
                 f"the class {int(np.argmin(facts.shares))} (from 0) has no examples of positive weight"
             )
-        structure, columns = like.structure, like.examples.rows.n_columns
+        structure, columns = with_mask(like.structure, facts.mask), like.examples.rows.n_columns
         empty = Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32), np.empty(0), columns)
         starts = None if like.examples.starts is None else np.zeros(1, np.uint64)
         none = Examples(empty, np.empty(0), np.empty(0), starts)
@@ -61,10 +62,13 @@ class Spread(Problem):
         if like.free:
             design = design.with_constant(curvature.constant(facts.mass_squares, facts.shares, like.lam))
         design.__dict__.update(largest_row_sum=float(facts.row_sum), least_entry=-float(facts.negative))
-        places.each("settle", design.constant, facts.shares)
+        # One σ′ where rows are dense, thresholds have to be the same of all weights, or examples are no rows.
+        alike = bool(facts.dense) or like.l1 > 0.0 or starts is not None
+        places.each("settle", design.constant, facts.shares, facts.mask, facts.counts, alike)
         own = none, structure, like.loss, like.regularizer, like.free, like.threads, like.total
         whole = cls(*own, places, facts)
-        whole.__dict__.update(design=design, shares=facts.shares, issued=deque(maxlen=KEPT))
+        known = {"design": design, "shares": facts.shares, "groups": Groups.by(facts.counts, alike)}
+        whole.__dict__.update(known, issued=deque(maxlen=KEPT))
         return whole
 
     @property
@@ -85,10 +89,8 @@ class Spread(Problem):
         """Solvers of the dual go in rounds, those that go by sums are as they are; others cannot be."""
         if isinstance(solver, Rounds):
             return solver
-        name, sequences = solver_name(solver), not self.structure.listed
-        if name in IN_ROUNDS and sequences and name != "sdca":
-            return Rounds(replace(solver, lane=False))  # its layout has no room for what other places add
-        if name in IN_ROUNDS and not sequences:
+        name = solver_name(solver)
+        if name in IN_ROUNDS:
             return Rounds(solver)
         if name == "gis" and self.lam == 0.0:
             raise ValueError("solver 'gis' needs a finite C on examples that are elsewhere; use lbfgs")

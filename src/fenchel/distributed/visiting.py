@@ -18,13 +18,15 @@ import os
 import tempfile
 import zipfile
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from math import sqrt
 
 import numpy as np
 
 from fenchel.choosing import solver_name
-from fenchel.distributed.place import Place
+from fenchel.distributed.place import Place, unshifted
 from fenchel.distributed.vectors import Packed, add_to, packed
+from fenchel.problem import Problem
 from fenchel.snapshots import freeze, thaw
 from fenchel.solvers import SOLVERS, make
 from fenchel.solvers.base import Solver, Start
@@ -43,6 +45,8 @@ class VisitedPlace(Place):
         self.solver, self.before = make(name, **options), None
         self.state = self.solver.init(self.problem, None if start is None else Start(*start))
         self.state.alone = False
+        if self._lane is not None:
+            return self.share()
         share = self.state.v.copy()
         share[self.problem.penalised :] -= self.state.centre
         return packed(share)
@@ -60,32 +64,56 @@ class VisitedPlace(Place):
         """Keep what the last round made of the dual variables, or not; and move the common weights."""
         if not accepted and self.before is not None:
             self.state = self.before
+            if self._lane is not None:
+                self._lane.settle(self.state.entropies)
         self.before = None
         if change is not None:
             add_to(self.v, change)
 
-    def round(self, accepted: bool, change, widened: float, steps: int) -> tuple:
-        """Judge the last round, then make steps of the solver with λ/σ′, σ′ = widened.
+    def round(self, accepted: bool, change, widths: np.ndarray, steps: int) -> tuple:
+        """Judge the last round, then make steps of the solver with λ/σ′, widths: as `widths.py` has them.
 
-        Returns δ/λ, Σ m_i H_i, the gap that was met, and visits.
+        Returns δ/λ, Σ m_i H_i, the gap that was met, visits, and ‖δ/λ‖² of each group.
         """
         self.judge(accepted, change)
         problem = self.problem
-        local = problem.with_penalty(problem.lam / widened, problem.design.constant, problem.l1 / widened)
+        local, scale = self._stretched(widths)
         self.before, visits = deepcopy(self.state), -self.state.passes * problem.n
-        self.state.v = self.v.copy()
+        self.state.v = self.v / scale
         for _ in range(steps):
             self.solver.step(local, self.state)
-        moved = (self.state.v - self.v) / widened
-        concave = self.solver.concave(problem, self.state)
+        self.state.v = self.state.v * scale
+        moved = (self.state.v - self.v) * (local.lam / problem.lam) / scale**2
+        concave = self.solver.concave(self.dual_problem, self.state)
         visits += self.state.passes * problem.n
-        return packed(moved), concave, self.state.gap, visits
+        squares = self.groups.squares(moved, problem.design.outputs, problem.dim - problem.penalised)
+        return packed(moved), concave, self.state.gap, visits, squares
+
+    def _stretched(self, widths) -> tuple[Problem, np.ndarray]:
+        """The problem of a round with λ/σ′, σ′ that of the first group, and (dim,) by what features are
+        multiplied so that the others have theirs.
+        """
+        problem, scale = self.problem, np.ones(self.problem.dim)
+        of_groups, of_offsets = np.sqrt(widths[:-1] / widths[0]), sqrt(widths[-1] / widths[0])
+        scale[problem.penalised :], constant = of_offsets, problem.design.constant * of_offsets
+        if self.groups.count > 1:
+            of_columns, rows = of_groups[self.groups.of], problem.examples.rows
+            scale[: problem.penalised] = np.repeat(of_columns, problem.design.outputs)
+            rows = rows._replace(data=rows.data * of_columns[rows.indices])
+            problem = unshifted(replace(problem, examples=replace(problem.examples, rows=rows)), constant)
+        lam, l1 = problem.lam / widths[0], problem.l1 / widths[0]
+        return problem.with_penalty(lam, constant, l1), scale
 
     def share(self) -> np.ndarray | Packed:
         """What the dual variables add to the common weights, anew: sums of changes drift by rounding."""
         if hasattr(self.state, "fresh"):
             self.state.fresh = False  # they are counted from now on, a first pass or not
-        return packed(self.problem.residuals(self.state.mu) / self.problem.lam)
+        return packed(self.residuals("mu") / self.problem.lam)
+
+    @property
+    def _lane(self):
+        """The layout of its own that dual variables of sequences may have: `eg/chain.py`."""
+        return getattr(self.state, "arranged", None)
 
     # ---- copies
 
@@ -122,15 +150,30 @@ class VisitedPlace(Place):
 
     # ---- for certificates
 
+    @property
+    def dual_problem(self):
+        """Marginals of sequences that tell their entropy are in a layout of their own."""
+        return self.problem.entropic if "entropy" in self.solver.needs else self.problem
+
     def concave_now(self) -> float:
         """Σ m_i H_i of the dual variables."""
-        return self.solver.concave(self.problem, self.state)
+        return self.solver.concave(self.dual_problem, self.state)
+
+    def residuals(self, which: str) -> np.ndarray:
+        if self._lane is None:
+            return super().residuals(which)
+        return self.problem.lam * self._lane.share(self.problem, self.state.entropies)
+
+    def value_and_gap(self, number: int | None, v, which: str | None) -> tuple:
+        if self._lane is None or which is None:
+            return super().value_and_gap(number, v, which)
+        return self._lane.sums_at(self.problem, v, self.state.entropies)
 
     def marginals(self, which: str) -> np.ndarray:
         return self.tilted if which == "tilted" else getattr(self.state, which)
 
     def entropies(self, which: str) -> np.ndarray:
-        told = self.problem.tells_entropy or which != "mu"
+        told = self.dual_problem.tells_entropy or which != "mu"
         return np.empty(0) if told else self.state.entropies
 
 

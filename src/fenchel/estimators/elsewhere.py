@@ -32,8 +32,6 @@ def at_workers(model, data, client):
     if not hasattr(model, "weights_of"):
         kind = type(model).__name__
         raise ValueError(f"{kind} does not train on a cluster yet; close the Dask client to train it here")
-    if getattr(model, "observed", False):
-        raise ValueError("observed=True does not work on a cluster yet; close the Dask client first")
     shards, weight = data.disk, model.weights_of(data)
     sizes, total = np.diff(shards.pieces), float(shards.facts.get("weight", shards.n))
     if weight is not None:
@@ -54,7 +52,8 @@ def dealt(sizes, count: int) -> list[list[int]]:
 def _recipe(model, shards, numbers, total, weight, threads):
     """A function and arguments that make the problem of some shards wherever they can be read."""
     given = {"class_weight": None, "callbacks": None, "verbose": 0, "solver": "auto", "n_jobs": threads}
-    settings = model.get_params(deep=False) | given
+    own = model.get_params(deep=False)
+    settings = own | {name: value for name, value in given.items() if name in own}
     if weight is not None:
         weight = np.concatenate([weight[shards.pieces[k] : shards.pieces[k + 1]] for k in numbers])
     return (

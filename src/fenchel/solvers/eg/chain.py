@@ -17,6 +17,8 @@ A pass over CoNLL-2000 takes 0.2 s where the general kernels take 0.6 s. The cer
 arrays, with w(μ) computed anew: `problem.proven_point` says what it rests on.
 """
 
+from copy import copy
+
 import numpy as np
 
 from fenchel._cache import helper, njit
@@ -56,9 +58,10 @@ class Arrangement:
     """A chain problem's examples and dual variables in the layout of these kernels."""
 
     def __init__(self, problem):
-        self.kappa = proximal_penalty(problem)
+        self.kappa = proximal_penalty(problem) if problem.used_elsewhere is None else 0.0
         self.lam = problem.lam + self.kappa
         self.sentences, self.origin = arrange(problem, self.lam, vectors=True)
+        self.single = self.sentences.single.copy()
         width, K, N = int(self.sentences.labels.width), problem.structure.labels, problem.examples.y.size
         edges, of_tiles = problem.n * K * width, self.origin.tiles.size * int(self.sentences.tile)
         kept, numbers = edges if keeps_pairs(problem) else 0, int(self.sentences.begins[-1])
@@ -138,13 +141,7 @@ class Arrangement:
         None where scores lie too far apart for these kernels.
         """
         self.weigh(entropies)
-        mass, fixed = problem.examples.mass, (self.sentences, self.dual)
-
-        def part(start, stop):
-            return _certify(*fixed, *self._new_room(), np.uint64(start), np.uint64(stop), mass, entropies)
-
-        parts = problem.design.for_each_part(problem.n, problem.design.work, part)
-        value, gap, moved = map(sum, zip(*parts, strict=True))
+        value, gap, moved = self._sums(problem, entropies)
         if np.isnan(value):
             return None
         if self.centre is None:
@@ -154,20 +151,73 @@ class Arrangement:
             self.weights(problem), value, best_bound(problem, *fixed, entropies, moved), moved
         )
 
+    def _sums(self, problem, entropies) -> tuple[float, float, float]:
+        """Σ m_i loss_i, Σ m_i · block gap, Σ m_i ‖y_i − μ_i‖₁ at the weights; or nan, as of `point`."""
+        mass, fixed = problem.examples.mass, (self.sentences, self.dual)
+
+        def part(start, stop):
+            return _certify(*fixed, *self._new_room(), np.uint64(start), np.uint64(stop), mass, entropies)
+
+        parts = problem.design.for_each_part(problem.n, problem.design.work, part)
+        return tuple(map(sum, zip(*parts, strict=True)))
+
     def theta(self, problem) -> np.ndarray:
         """θ as the problem lays it out."""
         out, offsets = np.empty(problem.shape), problem.structure.offsets(problem.examples.starts)
         weights.collect(self.sentences, self.origin, offsets, self.dual.theta, self.dual.edge_theta, out)
         return out
 
-    def weights(self, problem) -> np.ndarray:
-        """w in the problem's own layout."""
-        w = np.zeros(problem.dim)
+    def weights(self, problem, v=None) -> np.ndarray:
+        """w in the problem's own layout; v: what those have that no sentence uses."""
+        w = np.zeros(problem.dim) if v is None else v.copy()
         weights.export(self.sentences, self.origin, self.dual, self.room[1], w)
         if problem.structure.transitions:
             K, labels = problem.structure.labels, self.origin.labels.astype(np.int64)
             w[-K * K :].reshape(K, K)[np.ix_(labels, labels)] = self.dual.table.reshape(K, -1)[:, :K]
         return w
+
+    # ---- at a place among others: `distributed/visiting.py`
+
+    def __deepcopy__(self, memo) -> "Arrangement":
+        """With a θ of its own; what θ tells is shared until `settle` computes it anew."""
+        other, theta, edges = copy(self), self.dual.theta, self.dual.edge_theta
+        other.dual = self.dual._replace(
+            theta=zeros_by_lines(theta.size), edge_theta=zeros_by_lines(edges.size)
+        )
+        other.dual.theta[:], other.dual.edge_theta[:] = theta, edges
+        return other
+
+    def set_out(self, problem, v) -> None:
+        """Go on from the common weights v with the problem's λ/σ′.
+
+        An attribute that one token of all places has is nobody else's: its σ′ is 1, and its weights are those
+        of the residual.
+        """
+        self.sentences.rates[:] = problem.examples.mass / problem.lam
+        self.sentences.single[:] = self.single * (problem.lam / self.lam)
+        weights.enter(self.sentences, self.origin, v, self.dual.v)
+        if problem.structure.transitions:
+            K, labels = problem.structure.labels, self.origin.labels.astype(np.int64)
+            table = v[-K * K :].reshape(K, K)[np.ix_(labels, labels)]
+            for edges in (self.dual.edge_v, self.dual.table):
+                edges.reshape(K, -1)[:, :K] = table
+
+    def come_back(self, problem, v) -> np.ndarray:
+        """The weights after visits that began at v; those of one token's attributes as if with σ′ too."""
+        w, K, own = self.weights(problem, v), problem.structure.labels, self.origin.own.astype(np.int64)
+        w.reshape(-1, K)[own] -= (self.lam / problem.lam - 1.0) * v.reshape(-1, K)[own]
+        return w
+
+    def share(self, problem, entropies) -> np.ndarray:
+        """What these sentences add to the common weights, anew."""
+        self.sentences.rates[:], self.sentences.single[:] = problem.examples.mass / problem.lam, self.single
+        self.weigh(entropies)
+        return self.weights(problem)
+
+    def sums_at(self, problem, v, entropies) -> tuple[float, float, float]:
+        """`Problem.value_and_gap` at the common weights v."""
+        self.set_out(problem, v)
+        return self._sums(problem, entropies)
 
 
 @njit(**KERNEL)

@@ -139,7 +139,10 @@ def arrange(problem, lam: float, vectors: bool = False) -> tuple[Sentences, Orig
     y = np.argsort(order)[examples.y]
     # Σ x² would not do where each has a threshold or a centre of its own
     alike = (problem.l1 == 0.0 or binary) and (lam == problem.lam or mask is not None)
-    single = _single(rows, useful & (counts == 1) & alike, mask, y)
+    once = useful & (counts == 1) & alike
+    if problem.used_elsewhere is not None:
+        once[: rows.n_columns] &= ~problem.used_elsewhere[: rows.n_columns]
+    single = _single(rows, once, mask, y)
     useful[single.columns] = False
     implied = bool(LANES + 1 == K) and mask is None and problem.l1 == 0.0 and lam == problem.lam
     implied = implied and edges.n_columns == 0

@@ -100,6 +100,7 @@ class EG(DualSolver):
 
     def _has_a_lane(self, problem) -> bool:
         plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt and self.lane
+        plain &= problem.used_elsewhere is None or problem.l1 == 0.0
         return not self.batch and self.eta != "search" and plain and suits(problem) and _has_room(problem)
 
     def init(self, problem, start):
@@ -194,24 +195,34 @@ class EG(DualSolver):
     def _arranged_step(self, problem, state):
         order = self._order(problem, state)
         arrays = state.rates, state.entropies, state.gaps
+        if not state.alone:
+            state.arranged.set_out(problem, state.v)
         trials, lost = state.arranged.visit(order, TRIALS, *arrays)
         state.passes += trials / problem.n
         state.oracle_calls += trials
         state.updates += order.size
         state.epochs += 1
+        state.gap = inner(problem.examples.mass, state.gaps)
+        if state.alone:
+            self._keep_up(problem, state)
+        else:
+            state.v = state.arranged.come_back(problem, state.v)
+        if lost > 0:
+            self._leave_the_lane(problem, state)
+
+    def _keep_up(self, problem, state):
+        """Now and then what is kept up by increments anew; the estimate of the gap; and the centre."""
         if state.epochs % RENEWAL == 0:
             state.arranged.weigh(state.entropies)
         if state.epochs & (state.epochs - 1) == 0:  # as `note_gap` has it
             state.dual = self.concave(problem, state) - state.arranged.penalty()
-        gap = inner(problem.examples.mass, state.gaps)
-        state.relative_gap_estimate = (gap + state.arranged.follow(gap)) / max(state.dual, 1e-300)
-        if lost > 0:
-            self._leave_the_lane(problem, state)
+        whole = state.gap + state.arranged.follow(state.gap)
+        state.relative_gap_estimate = whole / max(state.dual, 1e-300)
 
     def _leave_the_lane(self, problem, state):
         """Go on with the general kernels, which know logarithms; all at once, or an interrupt finds half."""
         theta, mu, entropies = self._in_own_layout(problem, state)
-        v, centre = problem.proximal_weights(mu), np.zeros(0)
+        v, centre = problem.proximal_weights(mu) if state.alone else state.v, np.zeros(0)
         vars(state).update(theta=theta, mu=mu, entropies=entropies, v=v, centre=centre, arranged=None)
 
     def _in_own_layout(self, problem, state):

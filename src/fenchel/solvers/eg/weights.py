@@ -91,6 +91,15 @@ def export(d, origin, q, scratch, w):
     _export_own(d, origin, q, scratch.delta, w)
 
 
+@njit(cache=True, nogil=True)
+def enter(d, origin, w, v):
+    """The inverse for attributes that have tiles, without an L1 term; v written."""
+    for r in range(np.uint64(origin.columns.size)):
+        start, at, place = origin.columns[r] * d.labels.count, origin.tiles[r] * d.tile, origin.places[r]
+        for k in range(min(d.tile, d.labels.count - place)):
+            v[at + k] = w[start + origin.labels[place + k]]
+
+
 @helper(cache=True, nogil=True)
 def _export_own(d, origin, q, delta, w):
     """Those of attributes of one token; labels stand in their own order unless there is a mask."""
