@@ -199,18 +199,23 @@ class Cluster:
         while True:
             try:
                 answers = self.client.sync(self._fetched, tasks, callback_timeout=patience)
-                return None if any(answer is None for answer in answers) else answers
+                whole = len(answers) == len(tasks) and all(answer is not None for answer in answers)
+                return answers if whole else None
             except TimeoutError:
                 patience *= 2.0
                 if self._homeless():
                     self.client.cancel(tasks, force=True)
                     return None
-            except (CancelledError, KilledWorker):  # what was scattered went with a worker
-                self._alive()
+            except KilledWorker:
                 return None
 
     async def _fetched(self, tasks) -> list:
-        return await self.client.gather(tasks, asynchronous=True)
+        """The answers of those tasks that have one; not of those for which something scattered was lost."""
+        answers = await self.client.gather(tasks, errors="skip", asynchronous=True)
+        for task in tasks:
+            if task.status == "error":
+                await task  # raises what was raised there
+        return answers
 
     # ---- where places are
 

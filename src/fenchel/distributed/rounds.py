@@ -118,13 +118,13 @@ class Rounds(DualSolver):
         """Take the sum of the changes if it raises the dual."""
         state.passes += visits / problem.n
         state.oracle_calls += int(visits)
-        change, most = dense(change), float(problem.places.count)
-        together = problem.groups.squares(change, problem.design.outputs, problem.dim - problem.penalised)
-        found = needed(together, squares, most)
+        change = dense(change)
         v = state.v + change
         dual = concave - self._penalty(problem, v, state.centre)
         state.accepted = bool(dual >= state.dual - ROUNDING * abs(state.dual))
-        state.widths = after(state.widths, found, state.accepted, most)
+        most = float(problem.places.count)
+        together = problem.groups.squares(change, problem.design.outputs, problem.dim - problem.penalised)
+        state.widths = after(state.widths, needed(together, squares, most), state.accepted, most)
         if not state.accepted:
             state.change, state.undone = nothing(problem), state.undone + 1
             state.stalled = state.undone >= UNDONE
@@ -178,9 +178,21 @@ class Rounds(DualSolver):
                 self.renew(problem, state, moved.args[0])
 
     def _point(self, problem, state):
+        """The certificate of the dual variables, or that of the weights where it is better.
+
+        With many places the weights are near the optimum long before: that one place has too much and another
+        too little of something moves no weight, and slowly mends, since neither knows of the other. Then all
+        begin anew at the marginals of these weights, where D is larger.
+        """
         last = problem.dual_point("mu", offset=state.free_weights(problem))
-        averaged = isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0
-        return joined(last, problem.dual_point("mean")) if averaged else last
+        if isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0:
+            return joined(last, problem.dual_point("mean"))
+        if problem.places.count == 1 or problem.loss.hinge:
+            return last
+        other = problem.primal_point(problem.read(state.v))
+        if other.dual > last.dual:
+            self.renew(problem, state, range(problem.places.count))
+        return joined(last, other)
 
 
 def _files(problem, state, folder) -> list[tuple[str]]:

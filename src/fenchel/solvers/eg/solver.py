@@ -135,7 +135,10 @@ class EG(DualSolver):
         if start is None:
             return self._fresh_theta(problem)
         if not problem.structure.listed:
-            choices = problem.scores(start.w), self._fresh_theta(problem)
+            scores = problem.scores(start.w)
+            if problem.used_elsewhere is not None:  # D is not known here
+                return scores
+            choices = scores, self._fresh_theta(problem)
             return max(choices, key=lambda theta: self._dual_of(problem, theta))
         mu = self.first_mu(problem, start, problem.near_target(0.0))
         return np.log(np.maximum(mu, TINY))
