@@ -1,37 +1,65 @@
 """Examples at places: rounds against their number, and the time that as many machines would take.
 
     FENCHEL_DATA=... python benchmarks/places.py --sets imdb,20newsgroups,mnist --places 1,2,4,8,16,32,64
+    FENCHEL_DATA=... python benchmarks/places.py --parts optimum --first 2000 --tol 1e-4 --places 1,2,4,8
+    FENCHEL_DATA=... python benchmarks/places.py --sets conll2000 --copies 40 --solvers eg-gap --places 1,8
     python benchmarks/places.py --parts workers          two worker processes against one, and dask-ml
 
 Rounds are exact: K parts run one after the other on this machine. Simulated time: each question takes as long
-as its slowest place; what is sent passes log2 K hops each way over links of 1 and 10 Gbit/s, 0.2 ms each.
+as its slowest place, by the clock of its processor; what is sent passes log2 K hops each way over links of 1
+and 10 Gbit/s, 0.2 ms each. --first: that many examples of a set; --copies: as often repeated.
+optimum: that of one machine, by sums and in rounds, with the objectives' distance and the proven gap.
 """
 
 import argparse
 import tempfile
 import time
+from dataclasses import replace
 from math import ceil, log2
 
 import numpy as np
 
 import datasets
-from fenchel import LogisticRegression, problems, solve
+import parsing
+from fenchel import ChainCRF, DependencyParser, LogisticRegression, problems, solve
+from fenchel.data import take_examples
 from fenchel.distributed.spread import spread_here
 from fenchel.io.sharding import shard_rows
 
-SETS = {"imdb": 1.0, "20newsgroups": 10.0, "mnist": 0.1}  # and C
+SETS = {"imdb": 1.0, "20newsgroups": 10.0, "mnist": 0.1, "conll2000": 1.0, "spanish": 0.1}  # and C
+DUAL = {"conll2000": "eg-gap", "spanish": "eg-gap"}  # else cd-dual
 LATENCY = 2e-4  # seconds
 
 
-def make_problem(name):
-    """Multinomial with a free intercept, as LogisticRegression has it."""
+def make_problem(name, first=None, copies=1):
+    """As LogisticRegression with its free intercept, ChainCRF and DependencyParser have it."""
+    if name in DUAL:
+        return make_structured(name, first, copies)
     loaders = {"20newsgroups": datasets.newsgroups20, "mnist": datasets.mnist}
     X, y = loaders.get(name, lambda: datasets.load(name))()
-    classes, codes = np.unique(y, return_inverse=True)
+    some = slice(None) if first is None else np.random.default_rng(0).permutation(y.size)[:first]
+    X, (classes, codes) = X[some], np.unique(y[some], return_inverse=True)
     settings = {"C": SETS[name], "fit_intercept": True}
     if classes.size == 2:
         return problems.binary(X, codes, **settings)
     return problems.flat(X, codes, labels=classes.size, merge=False, **settings)
+
+
+def make_structured(name, first, copies):
+    """Chunks of CoNLL-2000, or Spanish trees."""
+    if name == "spanish":
+        tokens, heads = parsing.spanish()
+        chosen = parsing.without_crossing(heads)[:first]
+        model = DependencyParser(C=SETS[name])
+        return model.problem(model.encode_training(tokens[chosen], [heads[i] for i in chosen]))
+    tokens, labels = datasets.sentences(name)[0][:first].without_last()
+    model = ChainCRF(C=SETS[name], template="chunk")
+    whole = model.problem(model.encode_training(tokens, labels))
+    if copies == 1:
+        return whole
+    repeated = take_examples(whole.examples, np.tile(np.arange(whole.n), copies))
+    repeated = replace(repeated, mass=repeated.mass / copies)
+    return replace(whole, examples=repeated).with_penalty(whole.lam / copies)
 
 
 def simulated(calls, count, gigabits) -> float:
@@ -41,9 +69,8 @@ def simulated(calls, count, gigabits) -> float:
     return wire + sum(max(c.seconds) for c in calls)
 
 
-def rounds_against_places(name, solvers, counts, tol, most):
+def rounds_against_places(name, problem, solvers, counts, tol, most):
     """A line for each solver and number of places."""
-    problem = make_problem(name)
     print(f"{name}, C = {SETS[name]}, to {tol:g}: {problem}", flush=True)
     print("solver      K  rounds  passes     gap  MB/round   work s  1 Gbit/s  10 Gbit/s", flush=True)
     for solver in solvers:
@@ -52,12 +79,26 @@ def rounds_against_places(name, solvers, counts, tol, most):
             spread.places.calls.clear()
             found = solve(spread, solver, tol=tol, max_passes=most)
             calls = spread.places.calls
-            made = sum(call.name in ("round", "pull", "curved_along") for call in calls)
+            made = sum(call.name == "round" for call in calls)
+            made = made or sum(call.name in ("pull", "curved_along") for call in calls)
             megabytes = sum(c.down + c.up for c in calls) / 1e6 / max(made, 1)
             work = sum(max(c.seconds) for c in calls)
             row = f"{solver:10} {count:3} {made:7} {found.certificate.passes:7.1f} "
             row += f"{found.certificate.relative_gap:7.1e} {megabytes:9.3f} {work:8.2f} "
             print(row + "".join(f" {simulated(calls, count, speed):9.2f}" for speed in (1, 10)), flush=True)
+
+
+def same_optimum(name, problem, counts, tol, most):
+    """By sums and in rounds, against one machine."""
+    alone = solve(problem, "auto", tol=tol / 10, max_passes=most).certificate
+    print(f"{name}: {problem}; one machine {alone.primal:.8g}, gap {alone.relative_gap:.1e}", flush=True)
+    for solver in ("lbfgs", DUAL.get(name, "cd-dual")):
+        for count in counts:
+            found = solve(spread_here(problem, count), solver, tol=tol, max_passes=most).certificate
+            above, proven = found.primal / alone.primal - 1.0, found.relative_gap
+            true = found.dual <= alone.primal and above <= proven
+            row = f"{solver:8} {count:3}: {above:9.1e} above, gap {proven:.1e}, {found.passes:6.1f} passes"
+            print(row + ("" if true else "  NOT WITHIN THE GAPS"), flush=True)
 
 
 def workers_against_one(rows, columns, tol):
@@ -115,18 +156,24 @@ def rival(shards, ours):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--parts", default="rounds", help="rounds, workers")
+    parser.add_argument("--parts", default="rounds", help="rounds, optimum, workers")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--places", default="1,2,4,8,16,32,64")
-    parser.add_argument("--solvers", default="cd-dual,lbfgs")
+    parser.add_argument("--solvers", default="")
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--max-passes", type=float, default=200.0)
     parser.add_argument("--rows", type=int, default=40_000)
     options = parser.parse_args()
-    if "rounds" in options.parts:
-        counts = [int(count) for count in options.places.split(",")]
-        for name in options.sets.split(","):
-            rounds_against_places(name, options.solvers.split(","), counts, options.tol, options.max_passes)
+    counts = [int(count) for count in options.places.split(",")]
+    for name in options.sets.split(",") if "workers" not in options.parts else ():
+        problem = make_problem(name, options.first, options.copies)
+        if "optimum" in options.parts:
+            same_optimum(name, problem, counts, options.tol, options.max_passes)
+        if "rounds" in options.parts:
+            own = options.solvers.split(",") if options.solvers else [DUAL.get(name, "cd-dual"), "lbfgs"]
+            rounds_against_places(name, problem, own, counts, options.tol, options.max_passes)
     if "workers" in options.parts:
         workers_against_one(options.rows, 2_000, options.tol)
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import fenchel
 from commands import misused
 from fenchel import ChainCRF, DependencyParser, LinearSVC, LogisticRegression, MaxEnt
+from fenchel.distributed.visiting import VisitedPlace
 from fenchel.estimators.elsewhere import dealt
 from fenchel.io.sharding import shard_events, shard_rows, shard_sequences, shard_trees
 from test_shards_structured import batches_of, same_model, some_sentences, some_trees
@@ -189,6 +190,37 @@ def test_a_checkpoint_of_the_whole_run(client, shards, alone, tmp_path):
     assert model.certificate_.converged
     assert model.certificate_.passes == whole.certificate_.passes
     np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-12)
+
+
+def test_dual_variables_of_a_lost_place_come_from_their_copy(client, shards, alone, tmp_path, monkeypatch):
+    """The last that was written beside the checkpoint, in the same run."""
+    from fenchel.distributed.cluster import _PLACES
+
+    read, found = VisitedPlace.read_copy, []
+    monkeypatch.setattr(
+        VisitedPlace, "read_copy", lambda self, path: found.append(read(self, path)) or found[-1]
+    )
+    steps = iter([lambda: None, lambda: _PLACES.pop(min(_PLACES))])
+    lost = Once(lambda: None)
+    lost.stepped = lambda *told: next(steps, lambda: None)()
+    kept = fenchel.Checkpoint(tmp_path / "run.ckpt", every=0)
+    model = LogisticRegression(solver="cd-dual", tol=1e-4, callbacks=[lost, kept]).fit(shards)
+    assert found == [True]
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+
+
+def test_a_client_that_is_given(shards):
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with (
+        distributed.LocalCluster(n_workers=2, **settings) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        here = LogisticRegression().fit(shards)
+        there = LogisticRegression().fit(fenchel.Shards(shards.folder, client=client))
+    assert "places" not in here.trace_.problem and "at 2 places" in there.trace_.problem
+    assert there.certificate_.primal == pytest.approx(here.certificate_.primal, rel=2e-3)
 
 
 def test_wrong_options_are_a_sentence(shards, tmp_path):

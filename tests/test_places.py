@@ -12,6 +12,7 @@ from fenchel.distributed.places import Here, parts
 from fenchel.distributed.rounds import Rounds
 from fenchel.distributed.spread import Spread, spread_here
 from fenchel.distributed.vectors import Packed, dense, packed, plus, size_of, total
+from fenchel.distributed.widths import Groups, after, needed
 from fenchel.solvers import make
 
 
@@ -64,6 +65,10 @@ def test_rounds_of_dual_coordinates(classes, free, count):
 @pytest.mark.parametrize("classes", [2, 4])
 def test_rounds_of_other_dual_solvers(classes, solver):
     same_optimum(made_up(classes, fit_intercept=classes == 4), 3, solver, tol=1e-4)
+
+
+def test_rounds_of_batch_steps():
+    same_optimum(made_up(4, n=60, C=0.5), 3, "eg-batch", tol=1e-3)
 
 
 @pytest.mark.parametrize("solver", ["cd-dual", "eg-gap", "sdca", "lbfgs"])
@@ -174,6 +179,33 @@ def test_places_that_lack_a_class():
     for solver in ("lbfgs", "cd-dual"):
         found = solve(spread, solver, tol=1e-5, max_passes=5000)
         assert found.certificate.primal == pytest.approx(best, rel=2e-5)
+
+
+def test_what_a_round_needed_is_by_groups():
+    """Columns that all places push alike need σ′ = K, those of one place 1; offsets have their own."""
+    groups = Groups.by(np.array([1, 2, 40, 40]), alike=False)
+    assert groups.of.tolist() == [0, 1, 5, 5] and groups.first_widths(4.0).tolist() == [4.0] * 7
+    shares = [np.array([p == 0, 0.0, 1.0, 2.0, (-1.0) ** p]) for p in range(4)]
+    apart = sum(groups.squares(np.asarray(share), 1, 1) for share in shares)
+    found = needed(groups.squares(sum(shares), 1, 1), apart, 4.0)
+    assert found.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 4.0, 1.0]
+    alike = Groups.by(np.array([1, 2, 40, 40]), alike=True)
+    assert alike.squares(np.arange(4.0), 1, 0).tolist() == [1.0 + 4.0 + 9.0, 0.0]
+    widths = np.array([4.0, 4.0, 1.0])
+    assert after(widths, np.array([1.0, 3.0, 2.0]), True, 4.0).tolist() == [2.0, 3.0, 2.0]
+    assert after(widths, np.array([1.0, 3.0, 2.0]), False, 4.0).tolist() == [4.0, 4.0, 2.0]
+
+
+def test_many_places_on_text_take_not_many_more_rounds():
+    """Words of all frequencies: σ′ = K for all would take several times the rounds."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.repeat(np.arange(600), 20), (400 ** rng.random(12_000)).astype(int)
+    X = sp.csr_matrix((np.ones(12_000), (rows, columns)), (600, 400))
+    X.data[:] = 0.2
+    y = X @ rng.normal(size=400) + 0.1 * rng.normal(size=600) > 0.0
+    problem = problems.binary(X, y, C=5.0, fit_intercept=True)
+    passes = [same_optimum(problem, k, "cd-dual", tol=1e-3).certificate.passes for k in (1, 30)]
+    assert passes[1] <= 8 * passes[0]
 
 
 def test_changes_are_sent_as_what_is_smaller():

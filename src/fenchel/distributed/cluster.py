@@ -7,6 +7,7 @@ who asked is told by `Moved` if dual variables went with them. Dask decides when
 where its process ends, after `distributed.scheduler.worker-ttl` (five minutes) where it does not answer.
 """
 
+import asyncio
 import time
 from collections import Counter
 from concurrent.futures import CancelledError
@@ -190,32 +191,34 @@ class Cluster:
         """Of all; None where one cannot come, because a worker is gone.
 
         It may go between the end of a task and the moment its answer is fetched: then Dask would wait for
-        that worker to compute it again. So answers are waited for in turns, each twice as long as the one
-        before: what takes long to send comes in the end.
+        that worker to compute it again, and we look now and then who is gone.
         """
+        fetching = self.client.sync(self._fetch, tasks)
+        while not self.client.sync(self._has_come, fetching):
+            if self._homeless():
+                self.client.loop.add_callback(fetching.cancel)
+                self.client.cancel(tasks, force=True)
+                return None
+        if fetching.cancelled() or not all(self._has_answer(task) for task in tasks):
+            return None
+        answers = fetching.result()
+        return None if any(answer is None for answer in answers) else answers
+
+    async def _fetch(self, tasks) -> asyncio.Future:
+        return asyncio.ensure_future(self.client.gather(tasks, errors="skip", asynchronous=True))
+
+    async def _has_come(self, fetching) -> bool:
+        return bool((await asyncio.wait({fetching}, timeout=PATIENCE))[0])
+
+    @staticmethod
+    def _has_answer(task) -> bool:
+        """Whether a task that has ended has one: not where what was scattered for it went with a worker."""
         from distributed import KilledWorker
 
-        patience = PATIENCE
-        while True:
-            try:
-                answers = self.client.sync(self._fetched, tasks, callback_timeout=patience)
-                whole = len(answers) == len(tasks) and all(answer is not None for answer in answers)
-                return answers if whole else None
-            except TimeoutError:
-                patience *= 2.0
-                if self._homeless():
-                    self.client.cancel(tasks, force=True)
-                    return None
-            except KilledWorker:
-                return None
-
-    async def _fetched(self, tasks) -> list:
-        """The answers of those tasks that have one; not of those for which something scattered was lost."""
-        answers = await self.client.gather(tasks, errors="skip", asynchronous=True)
-        for task in tasks:
-            if task.status == "error":
-                await task  # raises what was raised there
-        return answers
+        error = task.exception() if task.status == "error" else None
+        if error is not None and not isinstance(error, KilledWorker):
+            raise error
+        return task.status == "finished"
 
     # ---- where places are
 

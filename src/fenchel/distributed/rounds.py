@@ -37,7 +37,8 @@ class RoundsState(State):
     change: object = None
     rounds: int = 0
     undone: int = 0  # the last so many
-    copied: int = 0  # of which round the places have kept copies, 0: none
+    copied: int = 0  # which of two copies the places have written last, 0: none
+    folder: str = ""  # where
     alone: ClassVar[bool] = True
 
     def free_weights(self, problem) -> np.ndarray:
@@ -80,17 +81,19 @@ class Rounds(DualSolver):
         state.free_weights(problem)[:] += state.centre
         problem.places.each("take", state.v)
 
-    def renew(self, problem, state, lost=()) -> None:
+    def renew(self, problem, state, lost=(), copies=True) -> None:
         """v and D anew from the dual variables as they are: for the digits, and after a loss.
 
-        lost: numbers of places whose dual variables were, and which begin at the marginals of the weights
-        that there are, if there are any.
+        lost: numbers of places whose dual variables were, and which go on from their last copy, if they may,
+        else begin at the marginals of the weights that there are, if there are any.
         """
         lost, places = set(lost), problem.places
         while True:
             try:
                 start = None if state.v is None else problem.design.split(problem.read(state.v))
-                places.tell("restart", [(start if k in lost else None,) for k in range(places.count)])
+                places.tell(
+                    "restart", self._fresh_starts(problem, state, lost, start, copies and state.copied > 0)
+                )
                 lost = set()
                 places.each("judge", True, None)
                 share, concave = places.sum("share"), places.sum("concave_now")
@@ -100,6 +103,11 @@ class Rounds(DualSolver):
                 lost |= set(moved.args[0])
         state.accepted, state.change = True, nothing(problem)
         state.dual = concave - self._penalty(problem, state.v, state.centre)
+
+    def _fresh_starts(self, problem, state, lost, start, copies) -> list[tuple]:
+        """What each place is told: where to begin anew, if it has to, and the file of its last copy."""
+        files = [("",)] * problem.places.count if not copies else _files(problem, state, state.folder)
+        return [(start, path) if k in lost else (None, "") for k, (path,) in enumerate(files)]
 
     def step(self, problem, state):
         state.rounds += 1
@@ -153,11 +161,12 @@ class Rounds(DualSolver):
 
     def keep_copies(self, problem, state, folder: str) -> None:
         """Let places write their dual variables beside a checkpoint: not over those of the last one."""
-        state.copied = 2 if state.copied == 1 else 1
+        number = 2 if state.copied == 1 else 1
         while True:
             try:
                 self._told(problem, state)
-                problem.places.tell("write_copy", _files(problem, state, folder))
+                problem.places.tell("write_copy", _files(problem, state, folder, number))
+                state.copied, state.folder = number, folder
                 return
             except Moved as moved:
                 self.renew(problem, state, moved.args[0])
@@ -191,12 +200,13 @@ class Rounds(DualSolver):
             return last
         other = problem.primal_point(problem.read(state.v))
         if other.dual > last.dual:
-            self.renew(problem, state, range(problem.places.count))
+            self.renew(problem, state, range(problem.places.count), copies=False)
         return joined(last, other)
 
 
-def _files(problem, state, folder) -> list[tuple[str]]:
-    return [(f"{folder}/{number}-{state.copied}.npz",) for number in range(problem.places.count)]
+def _files(problem, state, folder, copy=None) -> list[tuple[str]]:
+    """The copy of each place: this one of two, or the last that all have written."""
+    return [(f"{folder}/{place}-{copy or state.copied}.npz",) for place in range(problem.places.count)]
 
 
 def nothing(problem) -> Packed:

@@ -23,7 +23,7 @@ from fenchel.points import NO_WEIGHTS
 from fenchel.problem import Problem
 from fenchel.structures.offsets import Moments, offset_of_labels, offset_of_two
 
-BY_SUMS, IN_ROUNDS = ("lbfgs", "tron", "gis"), ("cd-dual", "eg", "eg-gap", "sdca")
+BY_SUMS, IN_ROUNDS = ("lbfgs", "tron", "gis"), ("cd-dual", "eg", "eg-gap", "eg-batch", "sdca")
 WIDEST = 2000  # columns of a matrix that is sent
 
 

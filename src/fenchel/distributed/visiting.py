@@ -51,9 +51,9 @@ class VisitedPlace(Place):
         share[self.problem.penalised :] -= self.state.centre
         return packed(share)
 
-    def restart(self, start: tuple | None) -> None:
-        """Begin anew at the marginals of these weights; None: there is no need to."""
-        if start is not None:
+    def restart(self, start: tuple | None, copy: str) -> None:
+        """Go on from this copy, or begin anew at the marginals of these weights; None: no need to."""
+        if start is not None and not (copy and self.read_copy(copy)):
             self.begin(*name_and_options(self.solver), start)
 
     def take(self, v) -> None:

@@ -69,7 +69,8 @@ class Trained(BaseEstimator):
 
     def _placed(self, data):
         """A context that gives the problem: here or, of shards, at the workers of an active Dask client."""
-        client = active_client() if getattr(data, "disk", None) is not None else None
+        disk = getattr(data, "disk", None)
+        client = None if disk is None else disk.client or active_client()
         return nullcontext(self.problem(data)) if client is None else at_workers(self, data, client)
 
     def shared_with(self, origin, data) -> dict[str, Match]:

@@ -74,15 +74,16 @@ class Shards(Paged):
     folder : where it lies
     memory : bytes of examples that training works on at a time; as many again are read meanwhile. Unless
         given 256 MB, or an eighth of what is available where that is less
+    client : the Dask client at whose workers models are trained on it; unless given the active one, if any
     n : the number of examples; pieces : array (S + 1,), the example with which each of S shards begins
     arrays : the numbers, mapped and not read before they are used
     total : of a part, the weight of all examples of the whole; else None
     """
 
-    def __init__(self, folder, memory: int | None = None):
+    def __init__(self, folder, memory: int | None = None, client=None):
         if memory is not None and memory < 1:
             raise ValueError(f"memory={memory!r} must be a positive number of bytes")
-        self.folder, self.total = Path(folder), None
+        self.folder, self.total, self.client = Path(folder), None, client
         self.memory = min(MEMORY, available_bytes() // 8 + 1) if memory is None else memory
         manifest, self._maps, self._verified = self._manifest(), {}, False
         try:

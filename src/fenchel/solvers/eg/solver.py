@@ -5,16 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._cache import helper, njit
 from fenchel._math import TINY
 from fenchel._memory import available_bytes
 from fenchel._mixed import Mixed
 from fenchel._sparse import inner, sum_of_squares
-from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState, Due, array_bytes
-from fenchel.solvers.eg.chain import FASTER, LEAST, SLOWER, Arrangement, keeps_pairs
+from fenchel.solvers.eg import general
+from fenchel.solvers.eg.chain import FASTER, SLOWER, Arrangement, keeps_pairs
 from fenchel.solvers.eg.sentences import dual_numbers, suits
-from fenchel.structures import base
 
 TRIALS = 30  # halvings of a rate before a step is given up
 SAMPLE, SHARE = 0.1, 0.95  # the search for a first rate: on this part of the examples, for so many of them
@@ -115,7 +113,7 @@ class EG(DualSolver):
                 return state
             state.arranged = None
         state.theta, state.mu = self._first_theta(problem, start), problem.examples.room(problem.shape)
-        _settle(problem.blocks, state.theta, state.mu, state.entropies)
+        general.settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
         state.v = problem.proximal_weights(state.mu, state.centre)
         eta = self._search(problem, state) if self.eta == "search" else float(self.eta)
@@ -145,7 +143,7 @@ class EG(DualSolver):
 
     def _fresh_theta(self, problem):
         theta = problem.examples.room(problem.shape)
-        _first(problem.blocks, self._ahead(problem, problem.lam), theta)
+        general.first(problem.blocks, self._ahead(problem, problem.lam), theta)
         return theta
 
     def _ahead(self, problem, lam) -> float:
@@ -163,7 +161,7 @@ class EG(DualSolver):
     def _dual_of(self, problem, theta):
         """D at the marginals of θ."""
         mu, entropies = np.empty(problem.shape), np.empty(problem.n)
-        _settle(problem.blocks, theta, mu, entropies)
+        general.settle(problem.blocks, theta, mu, entropies)
         return self._dual_at(problem, mu, problem.proximal_weights(mu), entropies, 0.0)
 
     def _search(self, problem, state):
@@ -173,7 +171,9 @@ class EG(DualSolver):
         for _ in range(TRIALS):
             kept = state.theta, state.mu, state.entropies, state.gaps, np.full(problem.n, eta), state.v
             copies = [array.copy() for array in kept]
-            trials, improved = _epoch(problem.loss, problem.dual_blocks, sample, (1, True, np.inf), *copies)
+            trials, improved = general.epoch(
+                problem.loss, problem.dual_blocks, sample, (1, True, np.inf), *copies
+            )
             state.passes += trials / problem.n
             state.oracle_calls += trials
             if improved >= SHARE * sample.size:
@@ -231,7 +231,7 @@ class EG(DualSolver):
     def _in_own_layout(self, problem, state):
         """θ, μ and its entropies as the general kernels have them."""
         theta, mu, entropies = state.arranged.theta(problem), np.empty(problem.shape), np.empty(problem.n)
-        _settle(problem.blocks, theta, mu, entropies)
+        general.settle(problem.blocks, theta, mu, entropies)
         return theta, mu, entropies
 
     def _annealed(self, problem, state):
@@ -263,7 +263,7 @@ class EG(DualSolver):
         arrays = state.theta, state.mu, state.entropies, state.gaps, state.rates, state.v
         search, trials = (TRIALS, self.adapt, np.inf if problem.loss.hinge else self.cap), 0
         for some in problem.examples.visits(order):
-            trials += _epoch(problem.loss, problem.dual_blocks, some, search, *arrays)[0]
+            trials += general.epoch(problem.loss, problem.dual_blocks, some, search, *arrays)[0]
         state.passes += trials / problem.n
         state.oracle_calls += trials
         return inner(problem.examples.mass, state.gaps)
@@ -285,8 +285,8 @@ class EG(DualSolver):
         now = state.theta, state.mu, state.entropies, state.v
         theta, mu, entropies = np.empty_like(state.theta), np.empty_like(state.mu), np.empty(problem.n)
         for _ in range(TRIALS):
-            gap = _move_all(loss, blocks, state.rates[0], *now, theta, mu, entropies)
-            v = problem.proximal_weights(mu, state.centre)
+            gap = general.move_all(loss, blocks, state.rates[0], *now, theta, mu, entropies)
+            v = self._weights_at(problem, state, mu)
             state.passes += 1.0
             state.oracle_calls += problem.n
             if not self.adapt or self._dual_at(problem, mu, v, entropies, state.centre) >= before:
@@ -297,6 +297,12 @@ class EG(DualSolver):
             state.rates[0] *= SLOWER
         state.stalled = True
         return gap
+
+    def _weights_at(self, problem, state, mu):
+        """v with μ in the place of the state's; at a place among others the rest of it stays."""
+        if state.alone:
+            return problem.proximal_weights(mu, state.centre)
+        return state.v + (problem.residuals(mu) - problem.residuals(state.mu)) / problem.lam
 
     def _dual_at(self, problem, mu, v, entropies, centre):
         """D(μ) with the proximal penalty λ/2 ‖β − β₀‖² of free offsets, v the weights at μ."""
@@ -311,103 +317,3 @@ def _has_room(problem) -> bool:
     """Whether examples are in memory, or on a disk from which they fit there, arranged in another way."""
     disk = problem.examples.disk
     return disk is None or ARRANGED * (disk.size + array_bytes(problem)) <= available_bytes()
-
-
-@njit(cache=True)
-def _first(blocks, first, theta):
-    """θ_i = −first · cost_i, so that the truth is ahead of other labels by `first`; theta written."""
-    for i in range(blocks.mass.size):
-        theta_i = base.block_view(blocks, theta, i)
-        base.block_cost(blocks, i, theta_i)
-        for j in range(theta_i.size):
-            theta_i[j] *= -first
-
-
-@njit(cache=True, nogil=True)
-def _settle(blocks, theta, mu, entropies):
-    """Marginals at θ and their entropies; mu, entropies (n,) written."""
-    for i in range(blocks.mass.size):
-        theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
-        loss = base.block_marginals(blocks, i, theta_i, mu_i)
-        entropies[i], _ = base.block_entropy_at(blocks, i, theta_i, mu_i, loss)
-
-
-@njit(cache=True, nogil=True)
-def _epoch(loss, blocks, order, search, theta, mu, entropies, gaps, rates, v):
-    """Figure 3 over the given order; theta, mu, entropies, gaps, rates, v written.
-
-    search: most trials of an example, whether a step must improve the dual, and the most a rate can be.
-
-    Returns trials made and examples whose first trial improved the dual. With the log loss the gap of an
-    example is not looked up at w, which would take another oracle, but known from the step: KL is quadratic
-    near μ, and so KL(μ ‖ marginals at s) ≈ ⟨s − θ, ν − μ⟩/(2η).
-    """
-    s, moved, nu = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
-    delta = np.empty(blocks.size)
-    trials, at_once, (most_trials, adapt, cap) = 0, 0, search
-    for i in order:
-        theta_i, mu_i = base.block_view(blocks, theta, i), base.block_view(blocks, mu, i)
-        base.block_scores(blocks, i, v, s)
-        if loss.hinge:
-            value = oracle(loss, blocks, i, s, nu)
-            gaps[i] = block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
-        rate, before = blocks.mass[i] / blocks.lam, rates[i]
-        for trial in range(most_trials):
-            trials += 1
-            _move(loss, rates[i], theta_i, s, moved)
-            value = base.block_marginals(blocks, i, moved, nu)
-            entropy, rounding = base.block_entropy_at(blocks, i, moved, nu, value)
-            gain, size = _gain(loss, blocks, i, rate, s, mu_i, nu, entropy - entropies[i], delta)
-            if not adapt or gain >= -rounding - 1e-15 * size:
-                entropies[i] = entropy
-                at_once += 1 if trial == 0 else 0
-                along = 0.0
-                for j in range(mu_i.size):
-                    along += (s[j] - theta_i[j]) * delta[j]
-                    theta_i[j], mu_i[j] = moved[j], nu[j]
-                if not loss.hinge:
-                    gaps[i] = max(0.5 * along / rates[i], 0.0)
-                base.block_add(blocks, i, -rate, delta, v)
-                if adapt:
-                    rates[i] = min(rates[i] * FASTER, cap)
-                break
-            rates[i] *= SLOWER
-        else:
-            rates[i] = LEAST * before
-    return trials, at_once
-
-
-@helper(cache=True)
-def _gain(loss, blocks, i, rate, s, mu, nu, entropy_gain, delta):
-    """(D(ν in the place of μ_i) − D(μ))/m_i, yu2011 (54), and the sizes added up; delta = ν − μ_i written."""
-    gain, size = 0.0, 0.0
-    for j in range(mu.size):
-        delta[j] = nu[j] - mu[j]
-        gain += s[j] * delta[j]
-        size += abs(s[j] * delta[j])
-    gain -= 0.5 * rate * base.block_squared_norm(blocks, i, delta)
-    return gain if loss.hinge else gain + entropy_gain, size
-
-
-@njit(cache=True, nogil=True)
-def _move_all(loss, blocks, rate, theta, mu, entropies, v, new_theta, new_mu, new_entropies):
-    """One trial of the batch update; new_theta, new_mu, new_entropies written. Returns the gap met."""
-    s, nu = np.empty(blocks.size), np.empty(blocks.size)
-    total = 0.0
-    for i in range(blocks.mass.size):
-        theta_i, moved = base.block_view(blocks, theta, i), base.block_view(blocks, new_theta, i)
-        base.block_scores(blocks, i, v, s)
-        value = oracle(loss, blocks, i, s, nu)
-        mu_i, new = base.block_view(blocks, mu, i), base.block_view(blocks, new_mu, i)
-        total += blocks.mass[i] * block_gap(loss, blocks, i, s, nu, mu_i, value, entropies[i])
-        _move(loss, rate, theta_i, s, moved)
-        value = base.block_marginals(blocks, i, moved, new)
-        new_entropies[i], _ = base.block_entropy_at(blocks, i, moved, new, value)
-    return total
-
-
-@njit(cache=True)
-def _move(loss, rate, theta, s, moved):
-    """moved = θ − rate · (gradient in the space of scores); written."""
-    for j in range(theta.size):
-        moved[j] = theta[j] + rate * (s[j] if loss.hinge else s[j] - theta[j])
