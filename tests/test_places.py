@@ -293,7 +293,7 @@ def test_sequences_with_an_l1_term_and_trees():
 
 @pytest.mark.parametrize("solver", ["cd-dual", "lbfgs"])
 def test_observed_weights_are_those_that_any_place_has_seen(solver):
-    problem = made_up(4, observed=True, C=1.0)
+    problem = made_up(4, n=24, observed=True, C=1.0)
     assert not problem.structure.mask.all()
     found = same_optimum(problem, 8, solver, tol=1e-5)
     assert (found.w[~problem.structure.mask] == 0.0).all()
