@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import Checkpoint, problems, solve
+from fenchel import Checkpoint, LogisticRegression, problems, solve
 from fenchel.data import take_examples
 from fenchel.distributed.places import Here, parts
 from fenchel.distributed.rounds import Rounds
 from fenchel.distributed.spread import Spread, spread_here
 from fenchel.distributed.vectors import Packed, dense, packed, plus, size_of, total
 from fenchel.distributed.widths import Groups, after, needed
+from fenchel.io.sharding import shard_rows
 from fenchel.solvers import make
 
 
@@ -179,6 +180,16 @@ def test_places_that_lack_a_class():
     for solver in ("lbfgs", "cd-dual"):
         found = solve(spread, solver, tol=1e-5, max_passes=5000)
         assert found.certificate.primal == pytest.approx(best, rel=2e-5)
+
+
+def test_examples_on_disk_without_room_for_a_copy_have_one_width(tmp_path, monkeypatch):
+    X, y = sp.random(60, 12, 0.3, "csr", random_state=0), np.arange(60) % 2
+    shards = shard_rows([(X, y)], tmp_path / "shards", rows=20)
+    data = LogisticRegression().encode_training(shards)
+    problem = LogisticRegression().problem(data)
+    assert Spread.over(Here([problem]), problem).groups.count > 1
+    monkeypatch.setattr("fenchel.distributed.place.available_bytes", lambda: 100)
+    assert Spread.over(Here([problem]), problem).groups.count == 1
 
 
 def test_what_a_round_needed_is_by_groups():

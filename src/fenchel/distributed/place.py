@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel._memory import available_bytes
 from fenchel._sparse import Rows, Table, column_counts
 from fenchel.certificates import Evaluation
 from fenchel.design import Design, Features
@@ -20,6 +21,7 @@ KEPT = 4  # evaluations and scores that a place remembers: those at the last wei
 
 
 SUMS = 8  # of the facts
+ENTRY, ROOM = 8, 0.25  # bytes of a number that is multiplied by a scale; share of memory that copies may take
 
 
 class Facts(NamedTuple):
@@ -40,6 +42,7 @@ class Facts(NamedTuple):
     dense: bool
     row_sum: float  # Σ_t x_t of a row
     negative: float  # −x, where one is below 0
+    cramped: bool  # whether a copy of the examples' numbers would be too much
     mask: np.ndarray  # (d,) uint8, 1 where there is a weight; empty where all are there
 
     def joined(self, other: "Facts") -> "Facts":
@@ -79,6 +82,7 @@ class Place:
             isinstance(design.rows, Table),
             design.largest_row_sum,
             -design.least_entry,
+            examples.disk is not None and ENTRY * design.rows.nnz > ROOM * available_bytes(),
             NO_MASK if mask is None else mask.view(np.uint8),
         )
 

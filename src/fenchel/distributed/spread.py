@@ -62,8 +62,9 @@ class Spread(Problem):
         if like.free:
             design = design.with_constant(curvature.constant(facts.mass_squares, facts.shares, like.lam))
         design.__dict__.update(largest_row_sum=float(facts.row_sum), least_entry=-float(facts.negative))
-        # One σ′ where rows are dense, thresholds have to be the same of all weights, or examples are no rows.
-        alike = bool(facts.dense) or like.l1 > 0.0 or starts is not None
+        # One σ′ where rows are dense, thresholds have to be the same of all weights, examples are no rows, or
+        # rows that are multiplied by a scale have no room.
+        alike = bool(facts.dense or facts.cramped) or like.l1 > 0.0 or starts is not None
         places.each("settle", design.constant, facts.shares, facts.mask, facts.counts, alike)
         own = none, structure, like.loss, like.regularizer, like.free, like.threads, like.total
         whole = cls(*own, places, facts)
