@@ -101,15 +101,7 @@ def pages(features: int = 300, seed: int = 0) -> tuple:
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
-    labels, texts = [], []
-    for half in ("train", "test"):
-        with gzip.open(
-            datasets._raw("webkb", f"webkb-{half}-stemmed.txt.gz"), "rt", encoding="utf-8"
-        ) as file:
-            for line in file:
-                label, _, text = line.rstrip("\n").partition("\t")
-                labels.append(label)
-                texts.append(text)
+    labels, texts = _labelled_pages()
     X = CountVectorizer().fit_transform(texts).astype(np.float64)
     y = np.unique(labels, return_inverse=True)[1]
     train = np.random.default_rng(seed).permutation(y.size) < 0.7 * y.size
@@ -118,6 +110,23 @@ def pages(features: int = 300, seed: int = 0) -> tuple:
     X = sp.diags(1.0 / np.maximum(sums, 1.0)) @ X
     train, test = (np.flatnonzero(part & (sums > 0)) for part in (train, ~train))
     return X[train], y[train], X[test], y[test]
+
+
+def _labelled_pages() -> tuple[list[str], list[str]]:
+    labels, texts = [], []
+    for half in ("train", "test"):
+        path = datasets._raw("webkb", f"webkb-{half}-stemmed.txt.gz")
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                label, _, text = line.rstrip("\n").partition("\t")
+                labels.append(label)
+                texts.append(text)
+    return labels, texts
+
+
+def page_count() -> int:
+    """All pages of WebKB's four classes."""
+    return len(_labelled_pages()[0])
 
 
 def information_gain(X, y) -> np.ndarray:

@@ -162,6 +162,8 @@ def time_panels(results: dict[str, dict[str, Run]], scale=lambda name: 1.0, by_r
 
 
 def common_end(runs: dict[str, Run]) -> float:
-    """Where a time axis ends: the second longest run, so that one straggler does not squeeze the others."""
+    """Where a time axis ends: at the second longest run, but at three times the second shortest at most, so
+    that slow ones do not squeeze the others.
+    """
     ends = sorted(run.column("seconds")[-1] for run in runs.values())
-    return max(ends[-2] if len(ends) > 1 else ends[-1], 1e-3)
+    return max(min(ends[-2:][0], 3.0 * ends[:2][-1]), 1e-3)

@@ -1,6 +1,7 @@
 """The harness of the papers' experiments, on made-up data: kept runs, missing data, verdicts, pages."""
 
 import sys
+import time
 from itertools import pairwise, product
 from math import inf, nan
 from pathlib import Path
@@ -14,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from experiments import __main__ as program
 from experiments import data, figures, page
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
-from experiments.lab import Lab, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
+from experiments.lab import Lab, Missing, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
 from experiments.lepriol2018 import chains
 from fenchel import problems, solvers
 from fenchel.trace import Row, Trace
@@ -71,6 +72,8 @@ def test_measurements_are_kept_too(tmp_path):
     assert lab.measure(HERE, "count", lambda: [1, 2], seed=0) == [1, 2]
     assert lab.measure(HERE, "count", lambda: [3], seed=0) == [1, 2]
     assert lab.measure(HERE, "count", lambda: [3], seed=1) == [3]
+    with pytest.raises(Missing, match=r"here: the set 'moon' needs the file moon\.gz"):
+        lab.measure(HERE, "moons", nowhere)
 
 
 def test_an_interrupted_run_leaves_no_file(tmp_path):
@@ -180,6 +183,60 @@ def test_every_item_has_a_name_of_its_own_and_claims_to_check():
     ]
     with pytest.raises(SystemExit, match="there is no 'fig99'"):
         program.chosen(items, ["fig99"])
+
+
+def test_an_interrupted_session_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    interrupted = []
+
+    def second(lab):
+        if not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        return {"here": lab.run(HERE, "second", solvers.make("newton"), max_seconds=5.0)}
+
+    def first(lab):
+        return {"here": lab.run(HERE, "first", solvers.make("lbfgs"), max_seconds=5.0)}
+
+    monkeypatch.setattr(program, "HERE", tmp_path)
+    monkeypatch.setattr(
+        program,
+        "items",
+        lambda: {n: Item(n, n, "", f) for n, f in (("zhang2005.a", first), ("zhang2005.b", second))},
+    )
+    with pytest.raises(KeyboardInterrupt):
+        program.main(["--quick"])
+    assert "here: first" in capsys.readouterr().err
+    assert program.main(["--quick"]) == 0
+    said = capsys.readouterr().err
+    assert "here: second" in said and "here: first" not in said
+
+
+def test_a_session_names_the_set_that_is_missing_and_does_the_rest(tmp_path, monkeypatch, capsys):
+    item = Item("zhang2005.a", "A figure", "", both, draw, tables, CLAIMS)
+    gone = Item(
+        "zhang2005.b", "Another", "", lambda lab: lab.each([GONE], lambda task: task.problem), claims=CLAIMS
+    )
+    monkeypatch.setattr(program, "HERE", tmp_path)
+    monkeypatch.setattr(program, "items", lambda: {one.name: one for one in (gone, item)})
+    assert program.main(["--quick"]) == 0
+    told = capsys.readouterr()
+    assert "data not available: gone: the set 'moon' needs the file moon.gz" in told.err
+    assert "6 claims: 1 holds, 1 does not hold, 4 data not available" in told.out
+    assert "moon.gz" in (tmp_path / ".quick" / "RESULTS.md").read_text()
+
+
+def test_seconds_are_the_processors(tmp_path):
+    def waits():
+        problem, score = made_up()
+        return problem, lambda w, b: time.sleep(0.05) or score(w, b)
+
+    class Idle(solvers.LBFGS):
+        def step(self, problem, state):
+            time.sleep(0.2)
+            super().step(problem, state)
+
+    run = Lab(tmp_path, quick=True).run(Task("slow", waits), "idle", Idle(), max_seconds=5.0)
+    assert run.facts["clock"] == "processor" and run.column("seconds")[-1] < 0.2
 
 
 def test_a_fault_of_one_item_does_not_cost_the_others(tmp_path, capsys):

@@ -28,12 +28,13 @@ EG = solvers.EG(first=0.0, cap=inf)  # from the uniform distribution, rates from
 class Family:
     """A problem for several constants C: Σ loss + C/2 ‖w‖². make(quick): (problem with C = 1, score).
 
-    first: EG as the paper begins it.
+    first: EG as the paper begins it. longer: {C: seconds} that EG is given where the others' do not suffice.
+    rates: of SGD, tried by the paper.
     """
 
-    def __init__(self, name, make, seconds=SECONDS, passes=PASSES, first=EG):
+    def __init__(self, name, make, seconds=SECONDS, passes=PASSES, first=EG, longer=None, rates=RATES):
         self.name, self.make, self.seconds, self.passes = name, cache(make), seconds, passes
-        self.first = first
+        self.first, self.longer, self.rates = first, longer or {}, rates
 
     @cache  # noqa: B019
     def task(self, C: float, quick: bool) -> Task:
@@ -53,20 +54,21 @@ class Family:
         return lab.run(self.task(C, lab.quick), label, solver, **settings)
 
     def eg(self, lab: Lab, C: float) -> Run:
-        return self.run(lab, C, "EG", self.first)
+        more = {"max_seconds": self.longer[C], "max_passes": inf} if C in self.longer else {}
+        return self.run(lab, C, "EG", self.first, **more)
 
     def lbfgs(self, lab: Lab, C: float) -> Run:
-        return self.run(lab, C, "LBFGS", solvers.LBFGS(memory=10), check_every=None)
+        return self.run(lab, C, "LBFGS", solvers.LBFGS(memory=10, rounded=False), check_every=None)
 
     def reference(self, lab: Lab, C: float) -> Run:
         """For the optimum: the library's own choice."""
         return self.run(lab, C, "reference", "auto", check_every=None, tol=1e-6, score=False)
 
     def rate(self, lab: Lab, C: float) -> float:
-        """η₀ with the best validation score after one pass (7.1.3)."""
+        """η₀ with the best validation score after one pass (7.1.3), of those that the paper tried."""
         of = self.task(C, lab.quick)
         scores = lab.measure(of, "rates", lambda: [one_pass(of, rate) for rate in RATES], rates=RATES)
-        return RATES[int(np.argmax(scores))]
+        return max(self.rates, key=lambda rate: scores[RATES.index(rate)])
 
     def sgd(self, lab: Lab, C: float, rate: float | None = None) -> Run:
         rate = self.rate(lab, C) if rate is None else rate
@@ -118,10 +120,56 @@ def compare(results, first, second, levels=LEVELS, along="passes", at_least=1.0)
     )
 
 
+def crossing(first: Run, second: Run) -> float:
+    """The pass from which on the first run's objective stays below the second's; 0 if it always is."""
+    values = second.column("primal")
+    other = dict(zip(map(round, second.column("passes")), values, strict=True))
+    worse = [
+        p
+        for p, value in zip(first.column("passes"), first.column("primal"), strict=True)
+        if value >= other.get(round(p), values[-1])
+    ]
+    return max(worse, default=-1.0) + 1.0
+
+
 def faster_in_time(results) -> Verdict:
     """EG reaches every level before SGD and L-BFGS do, by the clock."""
     verdicts = [compare(results, "EG", other, along="seconds") for other in ("SGD", "LBFGS")]
     return Verdict(all(v.holds for v in verdicts), ". ".join(v.margin for v in verdicts))
+
+
+def quick_in_score(results) -> Verdict:
+    """Seconds of SGD and EG to within a point of EG's best validation score; where SGD's objective ends."""
+    lines, holds = [], True
+    for C, runs in results.items():
+        top = max(score for score in runs["EG"].column("validation") if isfinite(score))
+        times = {
+            k: runs[k].first("seconds", [top - score for score in runs[k].column("validation")], 0.01)
+            for k in ("SGD", "EG")
+        }
+        end = runs["SGD"].excess(optimum(runs.values()))[-1]
+        holds &= times["SGD"] < times["EG"] and end > LEVELS[-1]
+        lines.append(
+            f"C = {C:g}: to within a point of {100 * top:.2f} % SGD {number(times['SGD'])} s, "
+            f"EG {number(times['EG'])} s; SGD's objective ends {end:.1e} above the optimum"
+        )
+    return Verdict(holds, f"{'; '.join(lines)} (slowly: not to {LEVELS[-1]:g})")
+
+
+def similar_by_time(results) -> Verdict:
+    """L-BFGS / EG in seconds over the same in passes: little difference is a factor of at most 2."""
+    lines, factors = [], []
+    for C, runs in results.items():
+        best = optimum(runs.values())
+        for level in LEVELS:
+            by = [ratio_of(runs["EG"], runs["LBFGS"], level, best, along) for along in ("seconds", "passes")]
+            if all(value and isfinite(value) for value in by):
+                factors.append(by[0] / by[1])
+                lines.append(f"C = {C:g}: {by[0]:.2f} in seconds, {by[1]:.2f} in passes at {level:g}")
+    holds = all(0.5 <= factor <= 2.0 for factor in factors) if factors else None
+    return Verdict(
+        holds, f"LBFGS / EG, {'; '.join(lines) or 'no level reached'} (little: within 2)", "not decided"
+    )
 
 
 def objective_panels(results, labels, along="passes", word="effective iterations") -> list[Panel]:

@@ -1,20 +1,22 @@
-"""collins2008 7.2 and 8: dependency parsing, Figures 12, 13 and 15, Table 3."""
+"""collins2008 7.2: dependency parsing with the log loss, Figures 12 and 15, Table 3."""
 
 from math import inf, isfinite
 
 import numpy as np
 
 from experiments import data
-from experiments.claims import Claim, Item, Verdict, number, ratio
+from experiments.claims import Claim, Item, Table, Verdict, number, ratio
 from experiments.collins2008.family import (
     CONSTANTS,
     Family,
     compare,
+    crossing,
     faster_in_time,
     fit_path,
-    objective,
     objective_panels,
     path_table,
+    quick_in_score,
+    similar_by_time,
 )
 from experiments.figures import Panel, draw
 from experiments.lab import Lab, Run, optimum
@@ -27,13 +29,14 @@ PRINTED_PATH = (  # iterations, accuracy
     (19.03, 80.67), (23.33, 80.61), (30.82, 80.31), (37.22, 80.18), (45.8, 79.98), (57.53, 79.63),
     (73.6, 79.36),
 )  # fmt: skip
-MARGINS = (1.0, 10.0, 100.0, 1000.0)
+WEAK, LARGE_RATES = (10.0, 1.0), (1.0, 0.1)  # where the paper's choice of a rate fails
+PRINTED_COUNTS = (2306, 58_771, 1000, 30_563, 2_500_554)
 QUICK_SENTENCES = 40
 
 
 def trees(loss: str):
     def make(quick: bool):
-        """The validation score is the share of right heads."""
+        """The validation score is the share of right heads in the tree of largest score."""
         tokens, heads, other, truth = data.spanish()
         if quick:
             tokens, heads, other, truth = (part[:QUICK_SENTENCES] for part in (tokens, heads, other, truth))
@@ -42,7 +45,7 @@ def trees(loss: str):
         right = np.concatenate([np.asarray(one) for one in truth])
 
         def score(w, b):
-            found = model.set_weights(encoded, w).predict(other)
+            found = model.set_weights(encoded, w).predict(other, decoding="tree")
             return float(np.mean(np.concatenate([np.asarray(one) for one in found]) == right))
 
         problem = model.problem(encoded)
@@ -52,9 +55,14 @@ def trees(loss: str):
 
 
 EG = solvers.EG(first=0.0, cap=inf, eta="search")
-SPANISH = Family("spanish", trees("log"), seconds=30.0, passes=100.0, first=EG)
-MARGIN = Family(
-    "spanish-margin", trees("hinge"), seconds=30.0, passes=100.0, first=solvers.EG(first=0.0, eta="search")
+SPANISH = Family(
+    "spanish",
+    trees("log"),
+    seconds=30.0,
+    passes=100.0,
+    first=EG,
+    longer={10.0: 120.0, 1.0: 180.0},
+    rates=(1.0, 0.1, 0.001, 0.0001),  # .01 is not among those that 7.2 prints
 )
 
 
@@ -85,9 +93,49 @@ def all_methods(lab: Lab) -> dict:
         for C in CONSTANTS:
             found[C] = {"EG": SPANISH.eg(lab, C), "LBFGS": SPANISH.lbfgs(lab, C), "SGD": SPANISH.sgd(lab, C)}
             found[C]["reference"] = SPANISH.reference(lab, C)
+        for C in WEAK:
+            found[C] |= {f"SGD η₀ = {rate:g}": SPANISH.sgd(lab, C, rate) for rate in LARGE_RATES}
         return found
 
     return named(lab, SPANISH, each)
+
+
+def counted(lab: Lab) -> dict:
+    """The runs, and under "counts" sentences and tokens of both parts."""
+
+    def counts():
+        tokens, _, other, _ = data.spanish()
+        return [len(tokens), len(tokens.column(0)), len(other), len(other.column(0))]
+
+    of = SPANISH.task(1.0, lab.quick)
+    return all_methods(lab) | {"counts": lab.measure(of, "counts", counts)}
+
+
+def runs_of(results) -> dict:
+    return {C: runs for C, runs in results.items() if C != "counts"}
+
+
+def count_table(results) -> list[Table]:
+    head = ("", "sentences", "tokens", "sentences to validate", "tokens", "features")
+    ours = (*results["counts"], results[10.0]["EG"].d)
+    rows = [("paper", *(f"{n:,}" for n in PRINTED_COUNTS)), ("here", *(f"{n:,}" for n in ours))]
+    return [Table(head, rows)]
+
+
+def other_rates(results) -> Verdict:
+    """A rate that ends within 1 %; and from which pass on it is below the chosen one for good."""
+    lines, holds = [], True
+    for C in WEAK:
+        best = optimum(results[C].values())
+        found = {k: run for k, run in results[C].items() if k.startswith("SGD η₀")}
+        name = min(found, key=lambda k: found[k].best)
+        end, from_pass = found[name].excess(best)[-1], crossing(found[name], results[C]["SGD"])
+        holds &= end <= 1e-2 and from_pass >= 10.0
+        lines.append(
+            f"C = {C:g}: {name} ends at {end:.1e}, below {results[C]['SGD'].label} from pass "
+            f"{number(from_pass)} on"
+        )
+    return Verdict(holds, f"{'; '.join(lines)} (the optimum: within 1 %)")
 
 
 def draw_figure12(results, path) -> None:
@@ -99,7 +147,9 @@ def draw_figure12(results, path) -> None:
             f"{rival}, C = {C:g}": (runs[rival].column("passes"), accuracies(runs[rival]))
             for C, runs in results.items()
         }
-        panels.append(Panel("validation", "effective iterations", "accuracy, %", eg | others))
+        panels.append(
+            Panel("validation", "effective iterations", "accuracy, %", eg | others, y_limits=(60, 82))
+        )
     draw(panels, path, columns=2)
 
 
@@ -134,14 +184,17 @@ def accuracy_before_lbfgs(results) -> Verdict:
 
 
 def comparable(results) -> Verdict:
-    eg, sgd = last_accuracy(results[10.0]["EG"]), max(last_accuracy(runs["SGD"]) for runs in results.values())
+    eg, sgd = (
+        last_accuracy(results[10.0]["EG"]),
+        max(last_accuracy(runs["SGD"]) for runs in runs_of(results).values()),
+    )
     return Verdict(
         abs(eg - sgd) <= 1.0, f"EG, C = 10: {eg:.2f} %; the best SGD {sgd:.2f} % (comparable: within a point)"
     )
 
 
 def best_of_four(results) -> Verdict:
-    found = {C: last_accuracy(runs["EG"]) for C, runs in results.items()}
+    found = {C: last_accuracy(runs["EG"]) for C, runs in runs_of(results).items()}
     text = ", ".join(f"C = {C:g}: {value:.2f} %" for C, value in found.items())
     return Verdict(max(found, key=found.get) == 10.0, text)
 
@@ -154,13 +207,13 @@ FIG12 = Item(
     "converge to the optimum for all C values (e.g., for C = 1, 10), and when it "
     "does converge to the optimum, it is slower "
     "than EG.”",
-    all_methods,
-    draw_figure12,
-    lambda results: [],
+    counted,
+    lambda results, path: draw_figure12(runs_of(results), path),
+    count_table,
     (
         Claim(
             "L-BFGS and EG both converge to the optimal value, and EG is significantly faster",
-            lambda results: compare(results, "EG", "LBFGS"),
+            lambda results: compare(runs_of(results), "EG", "LBFGS"),
             SLOW_START,
         ),
         Claim(
@@ -176,11 +229,17 @@ FIG12 = Item(
         Claim("EG significantly outperforms L-BFGS [in validation accuracy]", accuracy_before_lbfgs),
         Claim("the value that results in optimal validation error was C = 10", best_of_four),
         Claim("For SGD, performance is comparable to EG [in validation accuracy]", comparable),
+        Claim(
+            "it is possible to find learning rates for SGD such that it converges to the primal optimum for "
+            "C = 1, 10. However, the optimality of these rates only becomes evident after 10 iterations",
+            other_rates,
+        ),
     ),
     "CoNLL-2007's Spanish set stands in for CoNLL-X: 2,306 projective sentences "
     "train, the other 591 validate; features of "
     "McDonald et al. seen with three arcs or more. EG starts from the uniform "
-    "distribution over trees; its first rate is searched on a tenth.",
+    "distribution over trees; its first rate is searched on a tenth. Each run is given 30 s, EG 120 s at "
+    "C = 10 and 180 s at C = 1. SGD's rates are the four that 7.2 prints, without .01.",
 )
 
 
@@ -195,7 +254,7 @@ def draw_timing(results, path) -> None:
     runs, labels = results[10.0], ("EG", "LBFGS", "SGD")
     curves = {k: (runs[k].column("seconds"), accuracies(runs[k])) for k in labels}
     panels = objective_panels(results, labels, "seconds", "seconds")
-    draw([*panels, Panel("C = 10", "seconds", "accuracy, %", curves)], path)
+    draw([*panels, Panel("C = 10", "seconds", "accuracy, %", curves, y_limits=(60, 82))], path)
 
 
 FIG15 = Item(
@@ -205,7 +264,18 @@ FIG15 = Item(
     timed,
     draw_timing,
     lambda results: [],
-    (Claim("the EG objective converges faster than the two other algorithms", faster_in_time, SLOW_START),),
+    (
+        Claim("the EG objective converges faster than the two other algorithms", faster_in_time, SLOW_START),
+        Claim(
+            "SGD converges quickly in terms of accuracy, but its objective converges very slowly "
+            "to the optimum",
+            quick_in_score,
+        ),
+        Claim(
+            "there is little difference between the timed comparisons and the results [by iterations]",
+            similar_by_time,
+        ),
+    ),
 )
 
 
@@ -258,94 +328,4 @@ TABLE3 = Item(
     ),
     "Marginals of trees do not tell θ: each constant begins at the scores of the "
     "last weights, which at its optimum are θ.",
-)
-
-
-# ---- Figure 13: max-margin
-
-
-def margins(lab: Lab) -> dict:
-    def each():
-        found = {}
-        for C in MARGINS:
-            planes = MARGIN.run(lab, C, "SVM-Struct", solvers.CuttingPlane(slack="n"))
-            found[C] = {"EG": MARGIN.eg(lab, C), "SVM-Struct": planes, "reference": MARGIN.reference(lab, C)}
-        return found
-
-    return named(lab, MARGIN, each)
-
-
-def draw_figure13(results, path) -> None:
-    panels = []
-    for C, runs in results.items():
-        curves = {}
-        for label in ("EG", "SVM-Struct"):
-            for what in ("primal", "dual"):
-                curves[f"{label}, {what}"] = (runs[label].column("seconds"), objective(runs[label], what))
-        # Weak regularisers: EG's primal is far above the picture, so that cutting planes' is in it.
-        top = max(2.5 * optimum(runs.values()), 1.3 * min(runs[k].best for k in ("EG", "SVM-Struct")))
-        limits = (0.0, top * runs["EG"].n)
-        panels.append(Panel(f"C = {C:g}", "seconds", "objective", curves, y_limits=limits))
-    scores = {"EG, C = 100": (results[100.0]["EG"].column("seconds"), accuracies(results[100.0]["EG"]))}
-    for C, runs in results.items():
-        scores[f"SVM-Struct, C = {C:g}"] = (
-            runs["SVM-Struct"].column("seconds"),
-            accuracies(runs["SVM-Struct"]),
-        )
-    panels.append(Panel("validation", "seconds", "accuracy, %", scores))
-    draw(panels, path)
-
-
-def faster_than_planes(results) -> Verdict:
-    kept = {C: results[C] for C in MARGINS[1:]}
-    return compare(kept, "EG", "SVM-Struct", levels=(1e-1, 1e-2), along="seconds")
-
-
-def slow_for_both(results) -> Verdict:
-    runs = results[1.0]
-    best = optimum(runs.values())
-    times = {k: runs[k].reach(1e-1, best) for k in ("EG", "SVM-Struct")}
-    value = ratio(times["EG"], times["SVM-Struct"])
-    text = ", ".join(f"{k} {number(t)} s" for k, t in times.items())
-    return Verdict(
-        value is None or 0.5 <= value <= 2.0,
-        f"C = 1, to 0.1 of the optimum: {text} (comparable: within 2, or neither)",
-    )
-
-
-def best_margin(results) -> Verdict:
-    found = {C: max(last_accuracy(runs[k]) for k in ("EG", "SVM-Struct")) for C, runs in results.items()}
-    text = ", ".join(f"C = {C:g}: {value:.2f} %" for C, value in found.items())
-    return Verdict(max(found, key=found.get) == 100.0, text)
-
-
-FIG13 = Item(
-    "collins2008.fig13",
-    "Max-margin parsing: EG against cutting planes",
-    "“EG is considerably faster than SVM-Struct for most C values. The performance "
-    "is comparable only for C = 1, where "
-    "convergence is slow for both algorithms.”",
-    margins,
-    draw_figure13,
-    lambda results: [],
-    (
-        Claim(
-            "EG is considerably faster than SVM-Struct for most C values (here: 10, 100, 1000)",
-            faster_than_planes,
-            "EG from the uniform distribution over trees, a step for one sentence at a time; our planes are "
-            "added for all sentences and solved exactly. At C = 1000 the paper's order is there.",
-        ),
-        Claim(
-            "The performance is comparable only for C = 1, where convergence is slow for both algorithms",
-            slow_for_both,
-        ),
-        Claim(
-            "The optimal value in terms of validation error was C = 100",
-            best_margin,
-            "The runs at C = 1 and 10 are cut off long before their optimum: what they have there is an "
-            "average of few planes, which stops early and does not overfit.",
-        ),
-    ),
-    "SVM-Struct is our `cutting-plane` with a slack for each sentence, with an exact "
-    "quadratic program of its own; seconds, not hours.",
 )

@@ -1,13 +1,17 @@
 """huang2010: permutations, IIS and Table 2."""
 
+from math import isinf
+
 from experiments import tasks
-from experiments.claims import Claim, Item, Table, Verdict, chosen, ratio
+from experiments.claims import LEVELS, UNDECIDED, Claim, Item, Table, Verdict, chosen, ratio
 from experiments.figures import Panel, draw
 from experiments.huang2010.documents import run_documents
 from experiments.huang2010.tagging import ALIKE, nearer, run_scaling
 from experiments.lab import Lab, optimum
 from experiments.yu2011.logistic import CHECKED, seconds_table
 from fenchel import solvers
+
+ROUGH = (1.0, 1e-1, 1e-2)  # levels that 30 s of maximum entropy reach
 
 
 def permutations(lab: Lab) -> dict:
@@ -32,43 +36,50 @@ def permutations(lab: Lab) -> dict:
     return found | lab.each(tasks.document_tasks(lab, tasks.TEXTS), document)
 
 
-def cyclic_ratios(results, label, along="seconds") -> dict:
-    """{set: [seconds (passes) of cyclic / of permuted at 0.1 and 0.01]}."""
-    out = {}
-    for name, runs in results.items():
-        if f"{label} cyclic" in runs:
-            best = optimum(runs.values())
-            pairs = (
-                (runs[k].reach(level, best, along) for k in (label, f"{label} cyclic"))
-                for level in (1e-1, 1e-2)
-            )
-            out[name] = [ratio(*pair) for pair in pairs]
-    return out
+def cyclic_ratio(runs, label: str, level: float, along: str) -> float | None:
+    """Cyclic / permuted distance to the level; None where a run was cut off too soon to tell."""
+    best = optimum(runs.values())
+    pair = [runs[k] for k in (label, f"{label} cyclic")]
+    times = [run.reach(level, best, along) for run in pair]
+    return None if isinf(max(times)) else ratio(*times)
+
+
+def by_time_and_sweeps(runs, label: str, levels) -> tuple[list, str]:
+    """The ratios of seconds at the levels, and those of sweeps beside them in words."""
+    found = {
+        along: [cyclic_ratio(runs, label, level, along) for level in levels]
+        for along in ("seconds", "updates")
+    }
+    words = {
+        along: ", ".join("not known" if value is None else f"{value:.2f}" for value in of)
+        for along, of in found.items()
+    }
+    return found["seconds"], f"{label} {words['seconds']} (in sweeps {words['updates']})"
 
 
 def permutation_similar(results) -> Verdict:
-    lines, holds = [], True
-    for label in ("SCGIS", "CD"):
-        for value in cyclic_ratios(chosen(results, ("conll2000-pos",)), label)["conll2000-pos"]:
-            holds &= value is None or 1.0 / ALIKE <= value <= ALIKE
-            lines.append(f"{label}: " + ("neither got there" if value is None else f"{value:.2f}"))
-    return Verdict(holds, f"conll2000-pos, cyclic / permuted time to 0.1 and 0.01: {', '.join(lines)}")
+    runs = chosen(results, ("conll2000-pos",))["conll2000-pos"]
+    found = [by_time_and_sweeps(runs, label, ROUGH) for label in ("SCGIS", "CD")]
+    known = [value for values, _ in found for value in values if value is not None]
+    holds = all(1.0 / ALIKE <= value <= ALIKE for value in known) if known else None
+    levels = ", ".join(f"{level:g}" for level in ROUGH)
+    text = ", ".join(text for _, text in found)
+    return Verdict(holds, f"conll2000-pos, cyclic / permuted seconds to {levels}: {text}", UNDECIDED)
 
 
 def permutation_helps(results) -> Verdict:
-    documents = chosen(results, tasks.TEXTS)
-    ratios = {along: cyclic_ratios(documents, "CD", along) for along in ("seconds", "passes")}
-    text = ". In ".join(
-        f"{along}: " + "; ".join(f"{k}: {', '.join(f'{r or 0:.2f}' for r in v)}" for k, v in of.items())
-        for along, of in ratios.items()
-    )
-    holds = all(r is None or r > 1.0 for v in ratios["seconds"].values() for r in v)
-    return Verdict(holds, f"cyclic / permuted to 0.1 and 0.01, in {text}")
+    lines, holds = [], True
+    for name, runs in chosen(results, tasks.TEXTS).items():
+        values, text = by_time_and_sweeps(runs, "CD", LEVELS)
+        holds &= all(value is None or value > 1.0 for value in values)
+        lines.append(f"{name}: {text}")
+    levels = ", ".join(f"{level:g}" for level in LEVELS)
+    return Verdict(holds, f"cyclic / permuted seconds to {levels}: {'; '.join(lines)}")
 
 
 def permutation_table(results) -> list[Table]:
     kept = {name: {k: run for k, run in runs.items() if "C" in k[:3]} for name, runs in results.items()}
-    return seconds_table(kept, (1e-1, 1e-2))
+    return seconds_table(kept, (*ROUGH, 1e-4))
 
 
 PERMUTATION = Item(
@@ -84,12 +95,15 @@ PERMUTATION = Item(
         Claim(
             "for 0/1-featured NLP data, with/without permutation gives similar performances",
             permutation_similar,
+            "Attributes in the order they were met lie side by side in memory, so that a sweep takes a third "
+            "of the time of one in random order; what a sweep of CD then brings is less, as the ratios of "
+            "sweeps show.",
         ),
         Claim(
             "this strategy tends to work better if features are related [documents]",
             permutation_helps,
-            "Words in the order of the alphabet lie side by side in memory: a sweep through them takes a "
-            "quarter of the time of one at random, more than the permutation saves in passes.",
+            "At 1e-4 it does on both sets, by 3 and more. At 1e-2 both orders take four sweeps of "
+            "20newsgroups, and one through the columns as they lie in memory takes two thirds of the time.",
         ),
     ),
     f"No figure of the paper shows it. Similar means within a factor of {ALIKE}.",

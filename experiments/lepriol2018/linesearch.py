@@ -6,7 +6,7 @@ from math import inf
 from experiments.claims import Claim, Item, Verdict, chosen, number, ratio
 from experiments.figures import draw
 from experiments.lab import Lab, optimum
-from experiments.lepriol2018.chains import each
+from experiments.lepriol2018.chains import SETS, each
 from experiments.lepriol2018.methods import PAPERS_OWN, panels_of, reference, run
 from fenchel import solvers
 
@@ -15,6 +15,9 @@ NEAR = {"ocr": 1e-2, "conll": 1e-3, "ner": 1e-3, "pos": 1e-3}  # a difference th
 
 
 DRAWN = ("ner", "pos")
+
+
+EPOCHS_BEFORE, TURNS = 3, 3
 
 
 def figure8(lab: Lab) -> dict:
@@ -69,25 +72,45 @@ def one_step_no_matter(results) -> Verdict:
     return Verdict(max(values.values()) <= 1.25, f"one step takes times the updates: {text}")
 
 
-def epoch_seconds(problem, solver, epochs: int) -> float:
-    """Processor seconds of an epoch, compiled before."""
-    state = solver.init(problem, None)
-    solver.step(problem, state)
-    began = time.process_time()
-    for _ in range(epochs):
-        solver.step(problem, state)
-    return (time.process_time() - began) / epochs
+def alike_on_pos(results) -> Verdict:
+    """Updates to 1e-3 with every precision, and with one step, over those of the exact search."""
+    runs = chosen(results, ("pos",))["pos"]
+    best = optimum(runs.values())
+    exact = runs["0.001"].reach(NEAR["pos"], best, "updates")
+    times = {
+        k: run.reach(NEAR["pos"], best, "updates") / exact for k, run in runs.items() if k != "reference"
+    }
+    text = ", ".join(f"{k} {value:.2f}" for k, value in times.items())
+    return Verdict(
+        all(0.9 <= value <= 1.1 for value in times.values()),
+        f"times the updates of 0.001 to {NEAR['pos']:g}: {text} (no difference: a tenth)",
+    )
+
+
+def epoch_seconds(problem, turns: int) -> dict[str, float]:
+    """Processor seconds of an epoch with the line search and with fixed steps, the fastest of some turns.
+
+    Both go on from the same point, some epochs after the first: from there on their visits cost the same but
+    for the search. (Far from the optimum marginals underflow, and numbers below 1e-308 are slow.)
+    """
+    ways = {"newton": solvers.SDCA(**PAPERS_OWN), "fixed": solvers.SDCA(renew=None, step_size="fixed")}
+    state, found = ways["newton"].init(problem, None), {way: [] for way in ways}
+    for _ in range(EPOCHS_BEFORE):
+        ways["newton"].step(problem, state)
+    for _ in range(turns + 1):  # the first turn may compile
+        for way, solver in ways.items():
+            began = time.process_time()
+            solver.step(problem, state)
+            found[way].append(time.process_time() - began)
+    return {way: min(times[1:]) for way, times in found.items()}
 
 
 def shares(lab: Lab) -> dict:
-    """Seconds of an epoch with the line search and with a fixed step."""
-
     def both(of):
-        ways = {"newton": PAPERS_OWN, "fixed": {"renew": None, "step_size": "fixed"}}
-        compute = lambda: {k: epoch_seconds(of.problem, solvers.SDCA(**way), 3) for k, way in ways.items()}  # noqa: E731
-        return lab.measure(of, "seconds of an epoch", compute, ways=list(ways))
+        compute = lambda: epoch_seconds(of.problem, TURNS)  # noqa: E731
+        return lab.measure(of, "seconds of an epoch", compute, turns=TURNS, before=EPOCHS_BEFORE)
 
-    return each(lab, ("ocr", "conll", "ner"), both)
+    return each(lab, SETS, both)
 
 
 def a_third(results) -> Verdict:
@@ -109,7 +132,7 @@ SHARE = Item(
             "The slopes of the entropy are computed eight numbers at a time here, in NumPy there.",
         ),
     ),
-    here="An epoch with the line search against one with fixed steps.",
+    here="An epoch with the line search against one with fixed steps from the same point on.",
 )
 
 
@@ -131,8 +154,11 @@ FIG8 = Item(
         Claim(
             "but convergence failed on NER",
             one_step_fails,
-            "Our step is kept inside the bracket [0, 1] and begins at ½, so that one step is "
-            "never worse than bisection.",
+            "Nor does a precision of .5, which is one step, lose anything here (the figure's left half). "
+            "Our search begins at ½ in the bracket [0, 1]; so does the program that the authors published, "
+            "as far as we read it. We do not know why theirs "
+            "failed.",
         ),
+        Claim("there is no difference between the curves for POS", alike_on_pos),
     ),
 )
