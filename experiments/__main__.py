@@ -75,7 +75,7 @@ def main(arguments=None) -> int:
     if options.only and not options.quick:  # a part does not take the place of the whole
         folder = HERE / ".part"
     folder.mkdir(exist_ok=True)
-    note = page.conditions(lab.machines, options.quick)
+    note = page.conditions(lab)
     page.write(outcomes, folder / "papers.html", folder / "RESULTS.md", PAPERS, note)
     if folder == HERE:
         for short, of in page.by_paper(outcomes, PAPERS):

@@ -154,6 +154,7 @@ class Lab:
         self.missing: dict[str, str] = {}
         self.made: set[Path] = set()
         self.machines: set[str] = set()  # that the runs were made on
+        self.clocks: dict[Path, str] = {}  # that the seconds of a run were taken by
         self.deadline = time.monotonic() + 60.0 * minutes
 
     def run(
@@ -183,6 +184,7 @@ class Lab:
 
         path = self._kept(task.name, label, ".jsonl.gz", asked, lambda path: read_run(path)[1], compute)
         trace, facts = read_run(path)
+        self.clocks[path] = facts.get("clock", "wall")
         self.machines.add(described(facts["machine"], facts["versions"]))
         return Run(label, trace, facts)
 
@@ -216,7 +218,8 @@ class Lab:
         """The kept value of that label, or what `compute()` gives; `asked` tells one from another."""
 
         def write(path):
-            text = json.dumps({"settings": asked, "value": compute()})
+            with patch.object(Meter, "clock", CLOCK):
+                text = json.dumps({"settings": asked, "value": compute()})
             with open_output(path) as stream:
                 stream.write(text.encode())
 
@@ -226,9 +229,7 @@ class Lab:
     def _kept(self, group, label, ending, asked, header, compute) -> Path:
         """The file of a run; made unless it is there with the same settings."""
         path = self.folder / group / (file_name(label) + ending)
-        same = path.exists() and essence(header(path).get("settings")) == essence(
-            json.loads(json.dumps(asked))
-        )
+        same = path.exists() and essence(header(path).get("settings")) == essence(as_written(asked))
         if same and (not self.fresh or path in self.made):
             return path
         if time.monotonic() > self.deadline:
@@ -261,6 +262,12 @@ def described(machine: dict, versions: dict) -> str:
     """Where seconds come from, as the header of a trace tells it."""
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return f"{machine['processor']}, {machine['cores']} cores; {packages}"
+
+
+def as_written(settings: dict) -> dict:
+    """Settings as a file gives them back: lists for tuples, an infinity, which JSON has not, as a word."""
+    plain = json.loads(json.dumps(settings))
+    return {name: str(value) if value in (inf, -inf) else value for name, value in plain.items()}
 
 
 def essence(settings: dict) -> dict:

@@ -8,14 +8,20 @@ from html import escape
 from pathlib import Path
 
 from experiments.claims import Outcome, Table
+from experiments.lab import Lab
 
 HEADS = ("holds", "does not hold", "data not available")
+SEVERAL = {"holds": "hold", "does not hold": "do not hold"}
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 img { max-width: 100% } table { border-collapse: collapse; margin: .6rem 0; font-size: 13px }
 td, th { border: 1px solid #ccc; padding: .15rem .5rem; text-align: left } blockquote { color: #777 }
+caption { text-align: left; white-space: nowrap; padding-bottom: .2rem } li { margin-bottom: .3rem }
+.margin { color: #555 } .reason { display: block }
 .holds { color: #06703a } .does { color: #a8321a } .data { color: #777 }
-@media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd } img { background: #fff } }
+@media (prefers-color-scheme: dark) {
+  body { background: #181818; color: #ddd } img { background: #fff } .margin { color: #aaa } a { color: #8cf }
+}
 """
 
 
@@ -33,14 +39,21 @@ def counts(outcomes: list[Outcome]) -> Counter:
 def summary(outcomes) -> str:
     found = counts(outcomes)
     words = [*HEADS, *sorted(set(found) - set(HEADS))]
-    return f"{sum(found.values())} claims: " + ", ".join(f"{found[word]} {word}" for word in words)
+    told = (f"{found[word]} {word if found[word] == 1 else SEVERAL.get(word, word)}" for word in words)
+    return f"{sum(found.values())} claims: " + ", ".join(told)
 
 
-def conditions(machines: set[str], quick: bool) -> str:
+def conditions(lab: Lab) -> str:
     """What the seconds belong to."""
-    what = "Subsets and runs of half a second: this shows the machinery, nothing else. " if quick else ""
-    where = ". And: ".join(sorted(machines))
-    return f"{what}{where}. Runs use one thread; the clock stands still while a point is measured."
+    what = "Subsets and runs of half a second: this shows the machinery, nothing else. " if lab.quick else ""
+    where = ". And: ".join(sorted(lab.machines))
+    clocks = Counter(lab.clocks.values())
+    whose = "Seconds are the processor's" + (
+        f" in {clocks['processor']} of {clocks.total()} runs, a clock's on the wall in the others"
+        if clocks["wall"]
+        else ""
+    )
+    return f"{what}{where}. Runs use one thread. {whose}; none pass while a point is measured."
 
 
 # ---- Markdown
@@ -122,15 +135,22 @@ def _judged(outcome: Outcome):
 def as_html(outcomes, papers, note) -> str:
     parts = ["<!doctype html><meta charset='utf-8'><title>The five papers, run again</title>"]
     parts += [f"<style>{STYLE}</style><h1>The five papers, run again</h1>"]
-    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(note)}</p><ul>"]
-    parts += [
-        f"<li><a href='#{short}'>{escape(papers[short])}</a></li>" for short, _ in by_paper(outcomes, papers)
-    ]
-    parts.append("</ul>")
+    parts += [f"<p><b>{escape(summary(outcomes))}</b></p><p>{escape(note)}</p>"]
+    parts.append(_contents_html(outcomes, papers))
     for short, of in by_paper(outcomes, papers):
         parts.append(f"<h2 id='{short}'>{escape(papers[short])}</h2><p>{escape(summary(of))}</p>")
         parts += map(_item_html, of)
     return "\n".join(parts)
+
+
+def _contents_html(outcomes, papers) -> str:
+    """The papers with their counts, each linked to its part."""
+    heads = [*HEADS, *sorted(set(counts(outcomes)) - set(HEADS))]
+    rows = ["<tr><th>paper</th>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    for short, of in by_paper(outcomes, papers):
+        cells = "".join(f"<td>{counts(of)[head]}</td>" for head in heads)
+        rows.append(f"<tr><td><a href='#{short}'>{escape(papers[short])}</a></td>{cells}</tr>")
+    return "<table>" + "".join(rows) + "</table>"
 
 
 def _item_html(outcome: Outcome) -> str:
@@ -144,10 +164,14 @@ def _item_html(outcome: Outcome) -> str:
     parts += map(_table_html, outcome.tables)
     parts.append("<ul>")
     for claim, verdict in _judged(outcome):
-        why = f" <i>{_with_code(claim.reason)}</i>" if verdict.holds is False and claim.reason else ""
+        why = (
+            f" <i class='reason'>{_with_code(claim.reason)}</i>"
+            if verdict.holds is False and claim.reason
+            else ""
+        )
         parts.append(
             f"<li><b class='{verdict.word.split()[0]}'>{verdict.word}</b>: “{escape(claim.text)}” "
-            f"{escape(_sentence(verdict.margin))}{why}</li>"
+            f"<span class='margin'>{escape(_sentence(verdict.margin))}</span>{why}</li>"
         )
     return "\n".join([*parts, "</ul>"])
 

@@ -60,6 +60,14 @@ def test_a_run_is_made_once_and_again_only_if_its_settings_change(tmp_path):
 GONE_BUT_KEPT = Task("here", nowhere)
 
 
+def test_a_run_without_a_limit_is_kept_too(tmp_path):
+    said = []
+    for task in (HERE, GONE_BUT_KEPT):
+        lab = Lab(tmp_path, say=said.append)
+        lab.run(task, "a run", solvers.LBFGS(), max_seconds=5.0, max_passes=inf)
+    assert len(said) == 1
+
+
 def test_an_option_that_is_new_since_a_run_was_made_does_not_make_it_anew():
     before, now = {"solver": "LBFGS(memory=3)", "tol": 1e-6}, {"solver": repr(solvers.LBFGS(memory=3))}
     assert essence(before) == essence(now | {"tol": 1e-6})
@@ -113,7 +121,7 @@ def test_missing_data_are_named_and_the_rest_is_done(tmp_path):
         tmp_path / "p.html",
         tmp_path / "R.md",
         {"made": "A paper"},
-        page.conditions(lab.machines, quick=False),
+        page.conditions(lab),
     )
     html, text = (tmp_path / "p.html").read_text(), (tmp_path / "R.md").read_text()
     summary = "6 claims: 1 holds, 1 does not hold, 4 data not available"

@@ -40,7 +40,7 @@ def conjugate_gradients(problem, evaluations: int) -> list[float]:
         if len(values) == evaluations:
             raise Enough
         found = problem.evaluate(w)
-        values.append(min(found.value, *values[-1:]))
+        values.append(min([found.value, *values[-1:]]))
         return found.value, found.gradient
 
     with suppress(Enough):

@@ -244,7 +244,8 @@ FIG6 = Item(
         Claim(
             "The log of the duality gap decreases more-or-less linearly",
             log_linear,
-            "At C = 1 it falls from 7e4 to 1 in the first 13 passes, and linearly from there on.",
+            "At C = 1 the first 20 passes bring it from 3e5 times the optimum to once; from there on, to "
+            "5e-4, R² is .993.",
         ),
     ),
 )

@@ -76,7 +76,12 @@ TABLE2 = Item(
     (
         Claim("The benefits of using the previous dual values at each new value of C are clear", warm_pays),
         Claim("for 13.84 ≤ C ≤ 700 at most 5 iterations are required for convergence", few_iterations),
-        Claim("even for C = 0.798 only 15.24 iterations are required", at_798, "By a third of a pass."),
+        Claim(
+            "even for C = 0.798 only 15.24 iterations are required",
+            at_798,
+            "Both visit every example fifteen times (so do we with two other seeds, 15.59); ours tries a "
+            "second point at 3.9 % of the visits, the paper's at 1.6 %.",
+        ),
         Claim(
             "values of C between 1000 and 0.274 can be optimized with 211.17 effective iterations", whole_path
         ),

@@ -17,23 +17,39 @@ WAYS = {
     "the middle": "newton-from-middle",
     "by log-odds": "newton",
 }
-TURNS = 6
+TURNS = 12
 
 
-def pass_seconds(lab: Lab, task: Task) -> dict[str, float]:
-    """{way: processor seconds of a pass}, the fastest of some turns, over the passes that CDdual makes."""
+def pass_seconds(lab: Lab, task: Task, passes: float) -> dict[str, float]:
+    """{way: processor seconds of a pass}, the fastest of some turns, over as many passes as CDdual makes."""
 
     def compute():
         found = {way: [] for way in WAYS}
         for _ in range(2 if lab.quick else TURNS):
             for label, way in WAYS.items():
-                found[label].append(seconds_of_passes(task.problem, solvers.CDDual(subproblem=way)))
+                found[label].append(seconds_of_passes(task.problem, solvers.CDDual(subproblem=way), passes))
         return {label: min(times) for label, times in found.items()}
 
-    return lab.measure(task, "processor seconds of a pass", compute, ways=WAYS, turns=TURNS)
+    return lab.measure(task, "processor seconds of a pass", compute, ways=WAYS, turns=TURNS, passes=passes)
 
 
-def seconds_of_passes(problem, solver, passes: float = 10.0) -> float:
+def newtons_of_a_visit(lab: Lab, task: Task, passes: float) -> dict[str, float]:
+    """{way: Newton steps for each visit of an example}, over as many passes as CDdual makes."""
+
+    def compute():
+        found = {}
+        for label, way in WAYS.items():
+            solver = solvers.CDDual(subproblem=way)
+            state = solver.init(task.problem, None)
+            while state.passes < passes:
+                solver.step(task.problem, state)
+            found[label] = state.newtons / (state.passes * task.problem.n)
+        return found
+
+    return lab.measure(task, "newton steps of a visit", compute, ways=WAYS, passes=passes)
+
+
+def seconds_of_passes(problem, solver, passes: float) -> float:
     state = solver.init(problem, None)
     began = time.process_time()
     while state.passes < passes:
@@ -43,7 +59,7 @@ def seconds_of_passes(problem, solver, passes: float = 10.0) -> float:
 
 def with_costs(lab: Lab, task: Task, runs: dict[str, Run]) -> dict[str, Run]:
     """The runs, those of WAYS with the processor seconds of a pass among their facts."""
-    cost = pass_seconds(lab, task)
+    cost = pass_seconds(lab, task, runs["CDdual"].column("passes")[-1])
     return {
         label: replace(run, facts=run.facts | {"pass": cost[label]}) if label in cost else run
         for label, run in runs.items()

@@ -41,8 +41,12 @@ def _has_even_blocks(problem) -> bool:
 
 @dataclass
 class CDDualState(DualState):
-    """Adds log μ (two classes: the log-odds), the inner tolerance and the gap met in the last pass."""
+    """Adds log μ (two classes: the log-odds), the inner tolerance and the gap met in the last pass.
 
+    newtons: of the log loss, Newton steps of Algorithm 4; pairs of Algorithm 6.
+    """
+
+    newtons: int = 0
     logs: np.ndarray | None = None
     fresh: bool = False  # v is still zero: the first pass builds it
     inner: float = INNER_FIRST
@@ -196,6 +200,7 @@ class CDDual(DualSolver):
             for some in problem.examples.shuffled(state.rng)
         )
         newtons, gap = map(sum, zip(*made, strict=True))
+        state.newtons += int(newtons)
         if newtons <= problem.n:  # the shrinking inner tolerance of section 6.1
             state.inner = max(INNER_LAST, 0.1 * state.inner)
         return gap
