@@ -28,7 +28,7 @@ EG = solvers.EG(first=0.0, cap=inf)  # from the uniform distribution, rates from
 class Family:
     """A problem for several constants C: Σ loss + C/2 ‖w‖². make(quick): (problem with C = 1, score).
 
-    first: EG as the paper begins it. longer: {C: seconds} that EG is given where the others' do not suffice.
+    first: EG as the paper begins it. longer: {(label, C): seconds} of runs that need more.
     rates: of SGD, tried by the paper.
     """
 
@@ -51,10 +51,11 @@ class Family:
             "tol": 1e-5,
             "check_every": 1.0,
         } | more
+        settings["max_seconds"] = self.longer.get((label, C), settings["max_seconds"])
         return lab.run(self.task(C, lab.quick), label, solver, **settings)
 
     def eg(self, lab: Lab, C: float) -> Run:
-        more = {"max_seconds": self.longer[C], "max_passes": inf} if C in self.longer else {}
+        more = {"max_passes": inf} if ("EG", C) in self.longer else {}
         return self.run(lab, C, "EG", self.first, **more)
 
     def lbfgs(self, lab: Lab, C: float) -> Run:

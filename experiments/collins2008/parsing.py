@@ -61,7 +61,7 @@ SPANISH = Family(
     seconds=30.0,
     passes=100.0,
     first=EG,
-    longer={10.0: 120.0, 1.0: 90.0},
+    longer={("EG", 10.0): 120.0, ("LBFGS", 10.0): 120.0, ("SGD η₀ = 0.1", 10.0): 120.0, ("EG", 1.0): 90.0},
     rates=(1.0, 0.1, 0.001, 0.0001),  # .01 is not among those that 7.2 prints
 )
 
@@ -82,8 +82,8 @@ def last_accuracy(run: Run) -> float:
 
 SLOW_START = (
     "From the uniform distribution over trees, as the paper starts, EG takes longer the weaker the "
-    "regulariser is: at C = 10 its run ends before 1 %. With the truth ahead, the library's own start, it is "
-    "there after 10 passes (the reference), L-BFGS after 37."
+    "regulariser is: at C = 10 it is within 1 % after 59 passes, L-BFGS after 37. With the truth ahead, the "
+    "library's own start, EG is there after 10 passes (the reference)."
 )
 
 
@@ -128,13 +128,12 @@ def other_rates(results) -> Verdict:
     for C in WEAK:
         best = optimum(results[C].values())
         found = {k: run for k, run in results[C].items() if k.startswith("SGD η₀")}
+        chosen = results[C]["SGD"].label
         name = min(found, key=lambda k: found[k].best)
         end, from_pass = found[name].excess(best)[-1], crossing(found[name], results[C]["SGD"])
-        holds &= end <= 1e-2 and from_pass >= 10.0
-        lines.append(
-            f"C = {C:g}: {name} ends at {end:.1e}, below {results[C]['SGD'].label} from pass "
-            f"{number(from_pass)} on"
-        )
+        holds &= end <= 1e-2 and name != chosen and from_pass >= 10.0
+        rank = "the one chosen" if name == chosen else f"below {chosen} from pass {number(from_pass)} on"
+        lines.append(f"C = {C:g}: {name}, {rank}, ends at {end:.1e}")
     return Verdict(holds, f"{'; '.join(lines)} (the optimum: within 1 %)")
 
 
@@ -219,12 +218,13 @@ FIG12 = Item(
         Claim(
             "SGD does not converge to the optimum for all C values (e.g., for C = 1, 10)",
             sgd_stays_away,
-            "At C = 10 it ends just below the 1 % that was fixed for it, and does not come to 0.1 %.",
+            "At C = 1 it does not. At C = 10 it comes below the 1 % that was fixed for it when it is given "
+            "100 passes, but not to 0.1 %.",
         ),
         Claim(
             "when it does converge to the optimum, it is slower than EG",
             slower_where_it_converges,
-            "Slower to 0.1 % everywhere; to 1 % it needs 6 passes at C = 100, EG 7.7.",
+            "Slower to 0.1 % everywhere; to 1 % it is before EG at C = 1000, where both need few passes.",
         ),
         Claim("EG significantly outperforms L-BFGS [in validation accuracy]", accuracy_before_lbfgs),
         Claim("the value that results in optimal validation error was C = 10", best_of_four),
@@ -233,13 +233,16 @@ FIG12 = Item(
             "it is possible to find learning rates for SGD such that it converges to the primal optimum for "
             "C = 1, 10. However, the optimality of these rates only becomes evident after 10 iterations",
             other_rates,
+            "With rates of 1 and .1 only, and 30 s for the one that was not chosen: at C = 10 the choice "
+            "after one pass is the better one here, at C = 1 neither comes near.",
         ),
     ),
     "CoNLL-2007's Spanish set stands in for CoNLL-X: 2,306 projective sentences "
     "train, the other 591 validate; features of "
     "McDonald et al. seen with three arcs or more. EG starts from the uniform "
-    "distribution over trees; its first rate is searched on a tenth. Each run is given 30 s, EG 120 s at "
-    "C = 10 and 90 s at C = 1. SGD's rates are the four that 7.2 prints, without .01.",
+    "distribution over trees; its first rate is searched on a tenth. Runs are given 30 s, "
+    "those of C = 10 120 s and EG at C = 1 90 s, measuring included, which takes half of them. "
+    "SGD's rates are the four that 7.2 prints, without .01.",
 )
 
 
@@ -327,5 +330,6 @@ TABLE3 = Item(
         ),
     ),
     "Marginals of trees do not tell θ: each constant begins at the scores of the "
-    "last weights, which at its optimum are θ.",
+    "last weights, which at its optimum are θ. Accuracies of this table are those of the trees with the most "
+    "right heads to be expected, elsewhere of the trees of largest score.",
 )
