@@ -2,6 +2,7 @@
 
 from functools import cache
 from math import inf, isfinite
+from statistics import median
 
 import numpy as np
 
@@ -179,9 +180,8 @@ def objective_panels(results, labels, along="passes", word="effective iterations
     for C, runs in results.items():
         found = {k: (runs[k].column(along), objective(runs[k])) for k in labels if k in runs}
         best = optimum(runs.values()) * next(iter(runs.values())).n
-        panels.append(
-            Panel(f"C = {C:g}", word, "primal objective", found, y_limits=(0.98 * best, 1.4 * best))
-        )
+        top = max(1.4 * best, 1.2 * median(min(values) for _, values in found.values()))
+        panels.append(Panel(f"C = {C:g}", word, "primal objective", found, y_limits=(0.98 * best, top)))
     return panels
 
 

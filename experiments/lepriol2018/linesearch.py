@@ -161,4 +161,5 @@ FIG8 = Item(
         ),
         Claim("there is no difference between the curves for POS", alike_on_pos),
     ),
+    "Of OCR and CONLL a claim speaks only where its verdict names them.",
 )
