@@ -116,7 +116,7 @@ def test_a_worker_that_forgot_its_place(client, shards, alone, solver):
     """As one that was started anew under its old name."""
     from fenchel.distributed.cluster import _PLACES
 
-    forgot = Once(lambda: _PLACES.pop(min(_PLACES)))
+    forgot = Once(lambda: _PLACES.popitem())
     model = LogisticRegression(solver=solver, tol=1e-4, callbacks=[forgot]).fit(shards)
     assert forgot.done and model.certificate_.converged
     assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
@@ -200,7 +200,7 @@ def test_dual_variables_of_a_lost_place_come_from_their_copy(client, shards, alo
     monkeypatch.setattr(
         VisitedPlace, "read_copy", lambda self, path: found.append(read(self, path)) or found[-1]
     )
-    steps = iter([lambda: None, lambda: _PLACES.pop(min(_PLACES))])
+    steps = iter([lambda: None, lambda: _PLACES.popitem()])
     lost = Once(lambda: None)
     lost.stepped = lambda *told: next(steps, lambda: None)()
     kept = fenchel.Checkpoint(tmp_path / "run.ckpt", every=0)

@@ -161,6 +161,8 @@ def plan(problem: Problem) -> list:
         return [("cd-dual", MANY), (first, BATCH), last if last == "newton" else "cd-dual"]
     if _suits_dual_coordinates(problem, MOST[kind], LITTLE[kind]):
         return [("cd-dual", FEW[kind]), (first, BATCH), last]
+    if last == "newton":  # which minds nothing
+        return [(first, BATCH), last]
     return [(first, HARD_FOR_BATCH), ("cd-dual", MANY), last]
 
 

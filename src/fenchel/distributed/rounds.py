@@ -18,6 +18,7 @@ from fenchel.solvers.sdca import SDCA
 
 ROUNDING = 1e-14  # of D: what it may seem to fall by
 RENEWAL = 50  # rounds after which v is computed anew
+LOOK = 8  # rounds after which the dual variables are compared with the weights
 UNDONE = 20  # rounds in turn that are undone, before nothing is expected any more
 
 
@@ -115,6 +116,9 @@ class Rounds(DualSolver):
             if state.rounds % RENEWAL == 0:
                 self._told(problem, state)
                 self.renew(problem, state)
+            elif state.rounds % LOOK == 0 and self._can_lag(problem):
+                self._told(problem, state)
+                self._catch_up(problem, state)
             told = state.accepted, state.change, state.widths, self.steps
             answer = problem.places.sum("round", *told)
         except Moved as moved:  # what the other places did is kept
@@ -187,21 +191,25 @@ class Rounds(DualSolver):
                 self.renew(problem, state, moved.args[0])
 
     def _point(self, problem, state):
-        """The certificate of the dual variables, or that of the weights where it is better.
-
-        With many places the weights are near the optimum long before: that one place has too much and another
-        too little of something moves no weight, and slowly mends, since neither knows of the other. Then all
-        begin anew at the marginals of these weights, where D is larger.
-        """
+        """The certificate of the dual variables, or that of the weights where it is better."""
         last = problem.dual_point("mu", offset=state.free_weights(problem))
         if isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0:
             return joined(last, problem.dual_point("mean"))
-        if problem.places.count == 1 or problem.loss.hinge:
-            return last
-        other = problem.primal_point(problem.read(state.v))
-        if other.dual > last.dual:
+        return joined(last, problem.primal_point(problem.read(state.v))) if self._can_lag(problem) else last
+
+    def _can_lag(self, problem) -> bool:
+        """Whether dual variables may be farther from the optimum than weights are."""
+        return problem.places.count > 1 and not problem.loss.hinge
+
+    def _catch_up(self, problem, state) -> None:
+        """Let all places begin anew at the marginals of the weights, where D is larger there.
+
+        With many places the weights are near the optimum long before: that one place has too much and another
+        too little of something moves no weight, and slowly mends, since neither knows of the other.
+        """
+        last = problem.dual_point("mu", offset=state.free_weights(problem))
+        if problem.primal_point(problem.read(state.v)).dual > last.dual:
             self.renew(problem, state, range(problem.places.count), copies=False)
-        return joined(last, other)
 
 
 def _files(problem, state, folder, copy=None) -> list[tuple[str]]:
