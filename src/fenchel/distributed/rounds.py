@@ -18,7 +18,7 @@ from fenchel.solvers.sdca import SDCA
 
 ROUNDING = 1e-14  # of D: what it may seem to fall by
 RENEWAL = 50  # rounds after which v is computed anew
-LOOK = 8  # rounds after which the dual variables are compared with the weights
+LOOK = 16  # the round after which dual variables are first compared with the weights; then ever less often
 UNDONE = 20  # rounds in turn that are undone, before nothing is expected any more
 
 
@@ -116,7 +116,7 @@ class Rounds(DualSolver):
             if state.rounds % RENEWAL == 0:
                 self._told(problem, state)
                 self.renew(problem, state)
-            elif state.rounds % LOOK == 0 and self._can_lag(problem):
+            elif self._is_time_to_look(state) and self._can_lag(problem):
                 self._told(problem, state)
                 self._catch_up(problem, state)
             told = state.accepted, state.change, state.widths, self.steps
@@ -196,6 +196,10 @@ class Rounds(DualSolver):
         if isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0:
             return joined(last, problem.dual_point("mean"))
         return joined(last, problem.primal_point(problem.read(state.v))) if self._can_lag(problem) else last
+
+    def _is_time_to_look(self, state) -> bool:
+        """After LOOK rounds, twice as many, and so on: beginning anew loses what places had agreed on."""
+        return state.rounds >= LOOK and state.rounds & (state.rounds - 1) == 0
 
     def _can_lag(self, problem) -> bool:
         """Whether dual variables may be farther from the optimum than weights are."""
