@@ -182,9 +182,11 @@ def test_a_checkpoint_of_the_whole_run(client, shards, alone, tmp_path):
     path = tmp_path / "run.ckpt"
     settings = {"solver": "cd-dual", "tol": 1e-4}
     whole = LogisticRegression(**settings).fit(shards)
-    with pytest.warns(Warning, match="stopped at the limit of passes"):
+    steps, crashing = iter([None, None]), Once(lambda: None)
+    crashing.stepped = lambda *told: next(steps)  # and in the third step an error
+    with pytest.raises(StopIteration):
         kept = fenchel.Checkpoint(path, every=0)
-        LogisticRegression(**settings, max_iter=2, callbacks=[kept]).fit(shards)
+        LogisticRegression(**settings, callbacks=[crashing, kept]).fit(shards)
     resumed = fenchel.Checkpoint(path, every=0, resume=True)
     model = LogisticRegression(**settings, callbacks=[resumed]).fit(shards)
     assert model.certificate_.converged
