@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fenchel import LogisticRegression, Start, problems, solve
+from fenchel.choosing import relay
 from fenchel.solvers import LBFGS, TRON
 from fenchel.solvers.inrows import InRows
 
@@ -55,3 +56,10 @@ def test_sparse_features_are_refused_in_one_sentence():
     X = np.where(np.arange(4000).reshape(40, 100) % 7, 0.0, 1.0)
     with pytest.raises(ValueError, match="turns a dense table"):
         solve(problems.binary(X, np.arange(40) % 2), InRows(LBFGS()))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e120])
+def test_any_scale_of_a_wide_table_is_chosen_for_in_silence(scale):
+    X, y = wide(2, n=40, d=300)
+    X[3] = 0.0
+    assert relay("auto", problems.binary(X * scale, y, C=1.0))

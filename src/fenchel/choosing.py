@@ -63,8 +63,7 @@ def relay(solver: Solver | str, problem: Problem, seed: int = 0, warm: bool = Fa
         *first, last = problem.plan() if hasattr(problem, "plan") else plan(problem)
         if warm:
             first, last = _going_on(first, last)
-        legs = [*(Leg(as_solver(each, problem), *limits) for each, limits in first)]
-        legs.append(Leg(as_solver(last, problem)))
+        legs = [Leg(as_solver(each, problem), *limits) for each, limits in [*first, (last, ())]]
     else:
         legs = [Leg(as_solver(solver, problem))]
     return [leg._replace(solver=problem.adapted(reseeded(leg.solver, seed))) for leg in legs]
@@ -171,11 +170,12 @@ def _rows_overlap(problem) -> float:
     in one dual coordinate leaves the others where they are.
     """
     rows = problem.design.rows.matrix[:: max(problem.n // SAMPLE, 1)]
-    products = np.square(rows @ rows.T)
-    sizes = products.diagonal()
     with np.errstate(all="ignore"):
-        cosines = products / np.sqrt(np.outer(sizes, sizes))
-    return problem.n * float(np.nanmean(cosines[~np.eye(len(rows), dtype=bool)]))
+        products = np.square(rows @ rows.T)
+        sizes = products.diagonal()
+        cosines = np.nan_to_num(products / np.sqrt(np.outer(sizes, sizes)), nan=1.0)  # of what overflows
+    pairs = len(rows) * (len(rows) - 1)
+    return problem.n * float(cosines.sum() - cosines.trace()) / max(pairs, 1)
 
 
 def _until_turned(problem, lopsided) -> tuple[float, float]:

@@ -117,6 +117,8 @@ def _nearer_to_targets(problem, start, lam) -> Start:
     """
     if start.mu is None or problem.loss.hinge or problem.l1 > 0.0 or not problem.structure.listed:
         return start
+    if problem.examples.disk is not None:  # there they may be more than memory holds
+        return start
     targets = np.empty(problem.shape)
     all_targets(problem.blocks, targets)
     return start._replace(mu=targets + (lam / problem.lam) ** NEARER * (start.mu - targets))

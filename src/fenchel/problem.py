@@ -44,9 +44,8 @@ MANY = 1_000_000  # weights from which on a gradient is summed in two parts: mor
 
 @dataclass(frozen=True)
 class Problem(Certified, Curved):
-    """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b.
-
-    total: the sum of the sample weights, to which a constant such as C refers.
+    """Σ m_i loss_i + λ/2 ‖w‖² over given examples; `free` adds an unpenalised offset b. total: the sum of the
+    sample weights, to which a constant such as C refers.
     """
 
     examples: Examples
