@@ -3,13 +3,17 @@
     FENCHEL_DATA=folder python -m experiments [--quick] [--only yu2011.fig2 ...] [--fresh] [--minutes 90]
 
 What was run before is not run again: an interrupted session goes on where it was, and figures can be drawn
-anew from a clone. --quick: subsets, in two minutes, under experiments/.quick.
+anew from a clone. --quick: subsets, in two minutes, under experiments/.quick. --jobs: so many processes side
+by side, two unless told, each with papers of its own and one thread.
 """
 
 import argparse
 import sys
 import traceback
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 
 from experiments import page
@@ -32,6 +36,15 @@ PAPERS = {  # in the order they run: the short ones first
 }
 
 
+BATCHES = (  # what shares problems and kernels is for one process; the longest first
+    ("collins2008.fig12", "collins2008.fig13", "collins2008.fig15", "collins2008.table3"),
+    ("yu2011", "huang2010"),
+    ("lepriol2018",),
+    ("collins2008",),
+    ("zhang2005",),
+)
+
+
 def items() -> dict[str, Item]:
     """All tables and figures, by name."""
     listed = (item for paper in PAPERS for item in import_module(f"experiments.{paper}").ITEMS)
@@ -50,14 +63,17 @@ def chosen(everything: dict, only: list[str]) -> list[Item]:
     return found
 
 
+def batches(names) -> list[list[str]]:
+    """The names, each in the first batch that it or its paper is of."""
+    first = {
+        name: next(k for k, of in enumerate(BATCHES) if {name, name.split(".")[0]} & set(of))
+        for name in names
+    }
+    return [[name for name in names if first[name] == k] for k in sorted(set(first.values()))]
+
+
 def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="subsets and short runs")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="papers, figures or tables")
-    parser.add_argument("--fresh", action="store_true", help="run again what was run before")
-    parser.add_argument("--minutes", type=float, default=90.0, help="no run begins after so many")
-    parser.add_argument("--list", action="store_true", help="name all tables and figures")
-    options = parser.parse_args(arguments)
+    options = parsed(arguments)
     everything = items()
     if options.list:
         print(*(f"{name}: {item.title}" for name, item in everything.items()), sep="\n")
@@ -67,10 +83,15 @@ def main(arguments=None) -> int:
         quick=options.quick,
         fresh=options.fresh,
         minutes=options.minutes,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
+        say=tell,
     )
     figures = HERE / ".quick/figures" if options.quick else HERE.parent / "docs" / "papers"
-    outcomes = [tell(attempt(item, lab, figures)) for item in chosen(everything, options.only)]
+    names = [item.name for item in chosen(everything, options.only)]
+    made = {}
+    for part, outcomes in side_by_side(options.jobs, lab, batches(names), figures):
+        lab.join(part)
+        made |= outcomes
+    outcomes = [replace(made[name], item=everything[name]) for name in names]
     folder = HERE / ".quick" if options.quick else HERE
     if options.only and not options.quick:  # a part does not take the place of the whole
         folder = HERE / ".part"
@@ -85,6 +106,38 @@ def main(arguments=None) -> int:
     return int(any(outcome.missing.startswith(FAILED) for outcome in outcomes))
 
 
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="subsets and short runs")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="papers, figures or tables")
+    parser.add_argument("--fresh", action="store_true", help="run again what was run before")
+    parser.add_argument(
+        "--minutes", type=float, default=90.0, help="no run begins that may end after so many"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
+    parser.add_argument("--list", action="store_true", help="name all tables and figures")
+    return parser.parse_args(arguments)
+
+
+def side_by_side(jobs: int, lab: Lab, parts: list[list[str]], figures: Path):
+    """What `work` gives for each part, by at most so many processes."""
+    if min(jobs, len(parts)) < 2:
+        return [work(lab, part, figures) for part in parts]
+    with ProcessPoolExecutor(min(jobs, len(parts)), get_context("spawn")) as pool:
+        return [one.result() for one in [pool.submit(work, lab, part, figures) for part in parts]]
+
+
+def work(lab: Lab, names: list[str], figures: Path) -> tuple[Lab, dict[str, Outcome]]:
+    """The laboratory afterwards and what came of the items by name, whose functions do not travel."""
+    everything, made = items(), {}
+    for name in names:
+        outcome = attempt(everything[name], lab, figures)
+        words = ", ".join(verdict.word for verdict in outcome.verdicts)
+        tell(f"== {name}: {outcome.missing or words}")
+        made[name] = replace(outcome, item=None)
+    return lab, made
+
+
 def attempt(item: Item, lab: Lab, figures: Path) -> Outcome:
     """What comes of an item; a fault of one must not cost the others."""
     try:
@@ -95,11 +148,9 @@ def attempt(item: Item, lab: Lab, figures: Path) -> Outcome:
         return Outcome(item, None, [], nothing, f"{FAILED}: {error!r}")
 
 
-def tell(outcome: Outcome) -> Outcome:
-    """Say on standard error what came of an item."""
-    words = ", ".join(verdict.word for verdict in outcome.verdicts)
-    print(f"== {outcome.item.name}: {outcome.missing or words}", file=sys.stderr, flush=True)
-    return outcome
+def tell(text: str) -> None:
+    """On standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

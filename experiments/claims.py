@@ -67,9 +67,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An item with what came of it; figure None where there is none, missing: why."""
+    """An item with what came of it; figure None where there is none, missing: why.
 
-    item: Item
+    item: None on the way between two processes.
+    """
+
+    item: Item | None
     figure: Path | None
     tables: list[Table]
     verdicts: list[Verdict]

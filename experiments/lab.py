@@ -142,20 +142,31 @@ def proven(runs: Iterable[Run]) -> float:
     return (least - max(run.bound for run in runs)) / least
 
 
+def silent(text: str) -> None:
+    """What a laboratory says where nobody listens."""
+
+
 class Lab:
     """Where runs are made and kept.
 
     folder: of the kept files. quick: subsets and short runs, only to see that everything works. fresh: make
-    everything anew. minutes: no run begins after so many.
+    everything anew. minutes: no run begins whose limit could end after so many.
     """
 
-    def __init__(self, folder: Path, quick=False, fresh=False, minutes=inf, say=lambda text: None):
+    def __init__(self, folder: Path, quick=False, fresh=False, minutes=inf, say=silent):
         self.folder, self.quick, self.fresh, self.say = Path(folder), quick, fresh, say
         self.missing: dict[str, str] = {}
         self.made: set[Path] = set()
         self.machines: set[str] = set()  # that the runs were made on
         self.clocks: dict[Path, str] = {}  # that the seconds of a run were taken by
         self.deadline = time.monotonic() + 60.0 * minutes
+
+    def join(self, other: "Lab") -> None:
+        """Note what another one, of a process beside, has met."""
+        self.missing |= other.missing
+        self.made |= other.made
+        self.machines |= other.machines
+        self.clocks |= other.clocks
 
     def run(
         self, task: Task, label: str, solver, *, max_seconds: float, start=None, score=True, **settings
@@ -232,7 +243,7 @@ class Lab:
         same = path.exists() and essence(header(path).get("settings")) == essence(as_written(asked))
         if same and (not self.fresh or path in self.made):
             return path
-        if time.monotonic() > self.deadline:
+        if time.monotonic() + asked.get("max_seconds", 0.0) > self.deadline:
             raise NotRun(f"{group}: {label}")
         path.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()

@@ -233,6 +233,30 @@ def test_a_session_names_the_set_that_is_missing_and_does_the_rest(tmp_path, mon
     assert "moon.gz" in (tmp_path / ".quick" / "RESULTS.md").read_text()
 
 
+def test_two_papers_are_run_by_two_processes(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(program, "HERE", tmp_path)
+    monkeypatch.setenv("FENCHEL_DATA", str(tmp_path))
+    names = ["lepriol2018.table1", "zhang2005.data"]
+    assert program.batches(names) == [[name] for name in names]
+    assert program.main(["--quick", "--jobs", "2", "--only", *names]) == 0
+    told = capfd.readouterr()
+    assert all(f"data not available: {word}" in told.err for word in ("webkb", "crf-ocr", "crf-pos"))
+    text = (tmp_path / ".quick" / "RESULTS.md").read_text()
+    assert text.index("zhang2005.data") < text.index("lepriol2018.table1")  # in the order of the papers
+
+
+def test_what_shares_problems_is_run_by_one_process():
+    parts = program.batches(program.items())
+    assert sorted(name for part in parts for name in part) == sorted(program.items())
+    assert len(parts) == len(program.BATCHES)
+    assert all({"yu2011.fig2", "huang2010.fig3"} <= set(part) for part in parts if "yu2011.fig2" in part)
+
+
+def test_no_run_begins_that_could_end_after_the_time(tmp_path):
+    with pytest.raises(NotRun, match="here: a run"):
+        Lab(tmp_path, minutes=1.0).run(HERE, "a run", solvers.LBFGS(), max_seconds=61.0)
+
+
 def test_seconds_are_the_processors(tmp_path):
     def waits():
         problem, score = made_up()

@@ -17,6 +17,7 @@ SAME = [
     solvers.CDPrimal(gamma=0.001, evaluate="when asked"),
     solvers.SCGIS(evaluate="when asked"),
     solvers.SDCA(absolute=True, renew=None),
+    solvers.SDCA(begin="last"),
     solvers.EG(cap=np.inf),
     solvers.EG(eta=0.2, adapt=False),
     solvers.EG(batch=True, eta=0.02, adapt=False),
@@ -71,6 +72,19 @@ def test_gaps_stay_as_last_met_unless_they_are_renewed():
     np.testing.assert_allclose(renewed.gaps, problem.block_gaps(renewed.mu, scores), atol=1e-12)
 
 
+def test_a_line_search_begins_where_it_is_told():
+    problem = CASES["sparse-C=1"].problem()
+    found = {}
+    for begin in ("middle", "last"):
+        solver = solvers.SDCA(sampling="uniform", step_size="one-newton", begin=begin)
+        found[begin] = solver.init(problem, None)
+        for _ in range(3):
+            solver.step(problem, found[begin])
+    assert (found["middle"].begins == 0.5).all()
+    assert 0.01 <= found["last"].begins.min() < found["last"].begins.max() <= 0.99
+    assert not np.array_equal(found["middle"].mu, found["last"].mu)  # one step from elsewhere ends elsewhere
+
+
 def test_a_fixed_rate_stays_and_a_capped_one_grows_to_its_cap():
     problem = CASES["sparse-C=1"].problem()
     for solver, rates in ((solvers.EG(eta=0.3, adapt=False), {0.3}), (solvers.EG(eta=0.3, cap=0.3), {0.3})):
@@ -115,6 +129,7 @@ def test_wrong_settings_are_refused_by_name():
     for make, word in (
         (lambda: solvers.CDDual(first=0.0), "first"),
         (lambda: solvers.SDCA(renew=0), "renew"),
+        (lambda: solvers.SDCA(begin="end"), "begin"),
         (lambda: solvers.EG(cap=0.0), "cap"),
         (lambda: solve(two_classes(), solvers.CDPrimal(gamma=0.7)), "gamma"),
         (lambda: solve(two_classes(), solvers.SCGIS(evaluate="never")), "evaluate"),

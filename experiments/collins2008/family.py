@@ -62,9 +62,10 @@ class Family:
     def lbfgs(self, lab: Lab, C: float) -> Run:
         return self.run(lab, C, "LBFGS", solvers.LBFGS(memory=10, rounded=False), check_every=None)
 
-    def reference(self, lab: Lab, C: float) -> Run:
+    def reference(self, lab: Lab, C: float, score=False) -> Run:
         """For the optimum: the library's own choice."""
-        return self.run(lab, C, "reference", "auto", check_every=None, tol=1e-6, score=False)
+        label = "reference scored" if score else "reference"
+        return self.run(lab, C, label, "auto", check_every=None, tol=1e-6, score=score)
 
     def rate(self, lab: Lab, C: float) -> float:
         """η₀ with the best validation score after one pass (7.1.3), of those that the paper tried."""

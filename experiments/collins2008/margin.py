@@ -6,11 +6,12 @@ from experiments.claims import Claim, Item, Verdict, number, ratio
 from experiments.collins2008.family import Family, compare, objective
 from experiments.collins2008.parsing import accuracies, last_accuracy, named, trees
 from experiments.figures import Panel, draw
-from experiments.lab import Lab, optimum
+from experiments.lab import Lab, optimum, proven
 from fenchel import solvers
 
 MARGINS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 METHODS = ("EG", "SVM-Struct")
+NEAR, NEAR_LABEL = solvers.EG(eta="search"), "EG near the truth"  # the library's own start
 MARGIN = Family(
     "spanish-margin", trees("hinge"), seconds=30.0, passes=100.0, first=solvers.EG(first=0.0, eta="search")
 )
@@ -21,7 +22,10 @@ def margins(lab: Lab) -> dict:
         found = {}
         for C in MARGINS:
             planes = MARGIN.run(lab, C, "SVM-Struct", solvers.CuttingPlane(slack="n"))
-            found[C] = {"EG": MARGIN.eg(lab, C), "SVM-Struct": planes, "reference": MARGIN.reference(lab, C)}
+            found[C] = {"EG": MARGIN.eg(lab, C), "SVM-Struct": planes}
+            found[C]["reference"] = MARGIN.reference(lab, C, score=True)
+        for C in (10.0, 100.0):
+            found[C][NEAR_LABEL] = MARGIN.run(lab, C, NEAR_LABEL, NEAR, score=False)
         return found
 
     return named(lab, MARGIN, each)
@@ -50,8 +54,13 @@ def draw_figure13(results, path) -> None:
 
 
 def faster_than_planes(results) -> Verdict:
-    kept = {C: results[C] for C in MARGINS[1:4]}
-    return compare(kept, "EG", "SVM-Struct", levels=(1e-1, 1e-2), along="seconds")
+    """As the paper begins it; the verdict tells EG from near the truth too."""
+    settings = {"levels": (1e-1, 1e-2), "along": "seconds"}
+    verdict = compare({C: results[C] for C in MARGINS[1:4]}, "EG", "SVM-Struct", **settings)
+    near = {C: runs for C, runs in results.items() if NEAR_LABEL in runs}
+    return Verdict(
+        verdict.holds, f"{verdict.margin}. {compare(near, NEAR_LABEL, 'SVM-Struct', **settings).margin}"
+    )
 
 
 def slow_for_both(results) -> Verdict:
@@ -67,9 +76,16 @@ def slow_for_both(results) -> Verdict:
 
 
 def best_margin(results) -> Verdict:
+    """By the runs of the figure; the verdict tells the references too, and how far they are proven."""
     found = {C: max(last_accuracy(runs[k]) for k in METHODS) for C, runs in results.items()}
     text = ", ".join(f"C = {C:g}: {value:.2f} %" for C, value in found.items())
-    return Verdict(max(found, key=found.get) == 100.0, text)
+    solved = ", ".join(
+        f"C = {C:g}: {last_accuracy(runs['reference']):.2f} % ({proven([runs['reference']]):.1e})"
+        for C, runs in results.items()
+    )
+    return Verdict(
+        max(found, key=found.get) == 100.0, f"{text}. By our own solver (proven relative gap): {solved}"
+    )
 
 
 def dual_rises(results) -> Verdict:

@@ -3,7 +3,7 @@
 import time
 from math import inf
 
-from experiments.claims import Claim, Item, Verdict, chosen, number, ratio
+from experiments.claims import Claim, Item, Table, Verdict, chosen, number, ratio
 from experiments.figures import draw
 from experiments.lab import Lab, optimum
 from experiments.lepriol2018.chains import SETS, each
@@ -18,6 +18,7 @@ DRAWN = ("ner", "pos")
 
 
 EPOCHS_BEFORE, TURNS = 3, 3
+BEGINS, BEGIN_EPOCHS = {"middle": "½", "last": "the last step"}, 10
 
 
 def figure8(lab: Lab) -> dict:
@@ -136,6 +137,65 @@ SHARE = Item(
 )
 
 
+def epochs_from(problem, begin: str, epochs: int) -> dict[str, float]:
+    """Mean iterations of a line search in some epochs of uniform draws, and the objective after them."""
+    solver = solvers.SDCA(sampling="uniform", begin=begin, **PAPERS_OWN)
+    state = solver.init(problem, None)
+    for _ in range(epochs):
+        solver.step(problem, state)
+    return {"newtons": state.newtons / state.updates, "primal": solver.point(problem, state).primal}
+
+
+def begins(lab: Lab) -> dict:
+    epochs = 3 if lab.quick else BEGIN_EPOCHS
+
+    def each_begin(of):
+        found = {"optimum": reference(lab, of).best}
+        for name in BEGINS:
+            compute = lambda name=name: epochs_from(of.problem, name, epochs)  # noqa: E731
+            found[name] = lab.measure(of, f"line search from the {name}", compute, epochs=epochs)
+        return found
+
+    return each(lab, SETS, each_begin)
+
+
+def begin_table(results) -> list[Table]:
+    rows = []
+    for name, of in results.items():
+        iterations = (f"{of[k]['newtons']:.2f}" for k in BEGINS)
+        rows.append((name, *iterations, *(number(of[k]["primal"] / of["optimum"] - 1.0) for k in BEGINS)))
+    words = (*(f"iterations of a search from {word}" for word in BEGINS.values()),)
+    ends = (*(f"(P − P*)/P* after {BEGIN_EPOCHS} epochs, from {word}" for word in BEGINS.values()),)
+    return [Table(("set", *words, *ends), rows)]
+
+
+def no_difference(results) -> Verdict:
+    """The objective's distance to the optimum, and the iterations, from the one over those from the other."""
+    lines, factors = [], []
+    for name, of in results.items():
+        steps = of["last"]["newtons"] / of["middle"]["newtons"]
+        left = (of["last"]["primal"] - of["optimum"]) / (of["middle"]["primal"] - of["optimum"])
+        factors += [steps, left]
+        lines.append(f"{name} iterations {steps:.2f}, distance {left:.2f}")
+    return Verdict(
+        all(0.8 <= value <= 1.25 for value in factors),
+        f"from the last step over from ½: {'; '.join(lines)} (no significant difference: a quarter)",
+    )
+
+
+BEGIN = Item(
+    "lepriol2018.begin",
+    "Where the line search begins (footnote 4)",
+    "“We also tried initializing the line search with 0.5 or with the previous step size. There was no "
+    "significant difference.”",
+    begins,
+    None,
+    begin_table,
+    (Claim("There was no significant difference", no_difference),),
+    'The example\'s last step, brought to between .01 and .99, is `begin="last"`; other runs begin at ½.',
+)
+
+
 FIG8 = Item(
     "lepriol2018.fig8",
     "The precision of the line search on NER and POS",
@@ -154,10 +214,11 @@ FIG8 = Item(
         Claim(
             "but convergence failed on NER",
             one_step_fails,
-            "Nor does a precision of .5, which is one step, lose anything here (the figure's left half). "
-            "Our search begins at ½ in the bracket [0, 1]; so does the program that the authors published, "
-            "as far as we read it. We do not know why theirs "
-            "failed.",
+            "Nor does a precision of .5, which is one step, lose anything here (the figure's left half). Three "
+            "changes of a line each that could make it fail were tried: a Newton step out of the bracket leaves "
+            "½, as in the program that the authors published; it is cut to [0, 1]; and that begun 1e-9 instead "
+            "of 1e-3 from the truth. After 20 epochs the duals are .39963, .39966 and .40014, with our one step "
+            ".39974, with the exact search .39970, the optimum being .4003: none fails.",
         ),
         Claim("there is no difference between the curves for POS", alike_on_pos),
     ),

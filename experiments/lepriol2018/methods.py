@@ -55,11 +55,15 @@ def reference(lab: Lab, of: Task) -> Run:
     return run(lab, of, "reference", "auto", tol=1e-7, max_passes=1000.0, check_every=None, score=False)
 
 
+def method(lab: Lab, of: Task, label: str) -> Run:
+    """A run of Figure 4."""
+    limit = LONGER.get(of.name[4:], SECONDS[of.name[4:]])
+    return run(lab, of, label, METHODS[label], max_seconds=limit)
+
+
 def compared(lab: Lab) -> dict:
     def all_methods(of):
-        limit = LONGER.get(of.name[4:], SECONDS[of.name[4:]])
-        runs = {label: run(lab, of, label, solver, max_seconds=limit) for label, solver in METHODS.items()}
-        return runs | {"reference": reference(lab, of)}
+        return {label: method(lab, of, label) for label in METHODS} | {"reference": reference(lab, of)}
 
     return each(lab, SETS, all_methods)
 

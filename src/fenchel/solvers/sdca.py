@@ -20,6 +20,7 @@ from fenchel.losses import block_gap, oracle
 from fenchel.solvers.dual import RENEWAL, DualSolver, DualState
 from fenchel.structures import base
 
+BORDER = 0.01  # no line search begins nearer to 0 or 1, where the entropy may have infinite slope
 FIRST_GAP = 100.0  # so that nearly all examples are visited once before gaps decide (footnote 5)
 
 
@@ -50,6 +51,7 @@ STEPS = {kind.name.lower().replace("_", "-"): kind for kind in Step}
 class SDCAState(DualState):
     """gaps (n,): the last known block gaps; tree: their sampling weights; smoothness (n,): λ + m_i R_i.
 
+    begins (n,): γ that the next line search of an example begins with.
     mean: with the hinge loss, the average of μ over passes, later ones weighing more.
     """
 
@@ -60,6 +62,7 @@ class SDCAState(DualState):
     gaps: np.ndarray | None = None
     tree: np.ndarray | None = None
     smoothness: np.ndarray | None = None
+    begins: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class SDCA(DualSolver):
     non_uniform: the fraction of draws that follow `sampling`, the rest being uniform.
     step_size: "newton" to relative `precision`; "one-newton"; "fixed", 1/(1 + max m_i R_i/λ).
     absolute: whether `precision` is that of γ itself, as in 6.2, and not relative to it.
+    begin: γ where a line search begins: "middle", ½; "last", where the example's last one ended (footnote 4).
     first: ε of the first point (1 − ε)·truth + ε·uniform, (21).
     renew: epochs after which all gaps are computed anew, a pass; None: only visits do, as in the paper.
     """
@@ -80,6 +84,7 @@ class SDCA(DualSolver):
     step_size: str = "newton"
     precision: float = 1e-3
     absolute: bool = False
+    begin: str = "middle"
     first: float = 1e-3
     renew: int | None = RENEWAL
     seed: int = 0
@@ -90,6 +95,8 @@ class SDCA(DualSolver):
             raise ValueError(f"sampling={self.sampling!r}; there are {', '.join(map(repr, SAMPLINGS))}")
         if self.step_size not in STEPS:
             raise ValueError(f"step_size={self.step_size!r}; there are {', '.join(map(repr, STEPS))}")
+        if self.begin not in {"middle", "last"}:
+            raise ValueError(f"begin={self.begin!r} must be 'middle' or 'last'")
         for name in ("non_uniform", "precision", "first"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be between 0 and 1")
@@ -112,6 +119,7 @@ class SDCA(DualSolver):
         state = SDCAState(mu=mu, v=problem.proximal_weights(mu, centre), centre=centre)
         state.rng = np.random.default_rng(self.seed)
         state.gaps = np.full(problem.n, FIRST_GAP)
+        state.begins = np.full(problem.n, 0.5)
         state.smoothness = _smoothness(problem.blocks)
         state.tree = _sampling.make_tree(self._first_weights(problem, state), self.sampling == "max")
         return state
@@ -138,11 +146,12 @@ class SDCA(DualSolver):
             int(SAMPLINGS[self.sampling]),  # Numba looks an enumeration up anew at each call: 0.3 ms
             self.non_uniform,
             int(STEPS[self.step_size]),
-            (self.precision, self.absolute),
+            (self.precision, self.absolute, self.begin == "last"),
             problem.lam / state.smoothness.max(),
             state.smoothness,
             state.mu,
             state.gaps,
+            state.begins,
             state.tree,
             state.v,
         )
@@ -215,11 +224,24 @@ def _smoothness(blocks):
 
 @njit(cache=True, nogil=True)
 def _epoch(
-    loss, blocks, uniforms, sampling, non_uniform, step, precision, fixed, smoothness, mu, gaps, tree, v
+    loss,
+    blocks,
+    uniforms,
+    sampling,
+    non_uniform,
+    step,
+    precision,
+    fixed,
+    smoothness,
+    mu,
+    gaps,
+    begins,
+    tree,
+    v,
 ):
-    """As many steps as `uniforms` has rows; mu, gaps, tree and v written. Returns line-search iterations.
+    """As many steps as `uniforms` has rows. Returns search iterations; mu, gaps, begins, tree, v written.
 
-    precision: the number, and whether it is absolute.
+    precision: the number, whether it is absolute, whether a search begins where the example's last one ended.
     """
     s, nu, delta = np.empty(blocks.size), np.empty(blocks.size), np.empty(blocks.size)
     newtons = 0
@@ -234,7 +256,7 @@ def _epoch(
         elif step == Step.FIXED:
             gamma = fixed
         else:
-            gamma, count = _line_search(blocks, i, mu_i, delta, slope, curvature, step, precision)
+            gamma, count = _line_search(blocks, i, mu_i, delta, slope, curvature, step, precision, begins)
             newtons += count
         gaps[i] = gap
         if sampling >= Sampling.GAP:
@@ -312,13 +334,13 @@ def _direction(loss, blocks, i, v, mu, s, nu, delta):
 
 
 @helper(cache=True)
-def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
+def _line_search(blocks, i, mu, delta, slope, curvature, step, precision, begins):
     """argmax over γ ∈ [0, 1] of H(μ + γδ) + γ·slope − γ²/2·curvature, (20), by Newton in a bracket.
 
-    Returns it and the iterations made; precision as in `_epoch`.
+    Returns it and the iterations made; precision as in `_epoch`, begins written if it is to be remembered.
     """
-    count, (enough, absolute) = 0, precision
-    low, high, gamma = 0.0, 1.0, 0.5  # at 0 and 1 the entropy may have infinite slope
+    count, (enough, absolute, remembered) = 0, precision
+    low, high, gamma = 0.0, 1.0, begins[i]
     for _ in range(1 if step == Step.ONE_NEWTON else 50):
         count += 1
         first, second = base.block_entropy_slopes(blocks, i, mu, delta, gamma)
@@ -335,4 +357,6 @@ def _line_search(blocks, i, mu, delta, slope, curvature, step, precision):
         gamma = new
         if moved <= (enough if absolute else enough * gamma):
             break
+    if remembered:
+        begins[i] = min(max(gamma, BORDER), 1.0 - BORDER)
     return gamma, count
