@@ -111,6 +111,33 @@ def test_a_worker_that_comes(shards, alone, solver, monkeypatch):
     assert model.certificate_.dual <= alone * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("question", ["tilt", "value_and_gap"])
+def test_a_worker_that_comes_while_the_gap_is_looked_at(shards, alone, monkeypatch, question):
+    """The questions of a check rest on each other: it is given its place before the next round."""
+    from fenchel.distributed.cluster import Cluster
+
+    monkeypatch.setattr("fenchel.distributed.cluster.LOOK", 0.0)
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
+        gone = Once(lambda: client.retire_workers([min(client.nthreads())]))
+        ask, houses = Cluster._answers, []
+
+        def ask_when_it_has_come(self, name, *rest):
+            if name == question and gone.done and not houses:
+                cluster.scale(3)
+                while len(client.nthreads()) < 2:
+                    time.sleep(0.05)
+            houses.extend([self.workers] if len(client.nthreads()) == 2 and gone.done else [])
+            return ask(self, name, *rest)
+
+        monkeypatch.setattr(Cluster, "_answers", ask_when_it_has_come)
+        model = LogisticRegression(solver="cd-dual", tol=1e-4, callbacks=[gone]).fit(shards)
+    assert houses[0] == 1 and houses[-1] == 2
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(alone, rel=2e-4)
+    assert model.certificate_.dual <= alone * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("solver", ["lbfgs", "cd-dual"])
 def test_a_worker_that_forgot_its_place(client, shards, alone, solver):
     """As one that was started anew under its old name."""

@@ -135,7 +135,8 @@ class Cluster:
 
     def _answers(self, name, arguments, collect):
         while True:
-            self._welcome()
+            if name == "pull" or (name == "round" and arguments[0][0]):
+                self._welcome()
             answer = self._guarded(lambda: collect(self._submit(name, arguments)))
             if answer is not None or name == "begin":
                 self._remember(name, arguments[0])
@@ -287,7 +288,11 @@ class Cluster:
         return None if found is None else found[0]
 
     def _welcome(self) -> None:
-        """Let a worker that came later have a place of one that has several; now and then."""
+        """Let a worker that came later have a place of one that has several; now and then.
+
+        Only before a sum that needs nothing of what places have kept: not within a check, whose questions
+        rest on each other, and not before a round that begins by undoing the last one.
+        """
         if time.monotonic() - self._looked < LOOK or self.workers == self.count:
             return
         self._looked, load = time.monotonic(), self._load()
