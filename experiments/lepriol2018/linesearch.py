@@ -214,11 +214,12 @@ FIG8 = Item(
         Claim(
             "but convergence failed on NER",
             one_step_fails,
-            "Nor does a precision of .5, which is one step, lose anything here (the figure's left half). Three "
-            "changes of a line each that could make it fail were tried: a Newton step out of the bracket leaves "
-            "½, as in the program that the authors published; it is cut to [0, 1]; and that begun 1e-9 instead "
-            "of 1e-3 from the truth. After 20 epochs the duals are .39963, .39966 and .40014, with our one step "
-            ".39974, with the exact search .39970, the optimum being .4003: none fails.",
+            "Nor does a precision of .5, which is one step, lose anything here (the figure's left half). "
+            "Three changes of a line each that could make it fail were tried: a Newton step out of the "
+            "bracket leaves ½, as in the program that the authors published; it is cut to [0, 1]; and "
+            "that begun 1e-9 instead of 1e-3 from the truth. After 20 epochs the duals are .39963, .39966 "
+            "and .40014, with our one step .39974, with the exact search .39970, the optimum being .4003: "
+            "none fails.",
         ),
         Claim("there is no difference between the curves for POS", alike_on_pos),
     ),
