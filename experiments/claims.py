@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf, isinf
 from pathlib import Path
 
-from experiments.lab import Lab, Missing, Run, optimum
+from experiments.lab import Lab, Missing, Run, optimum, proven
 
 UNDECIDED = "not decided"  # neither of two got there in the time they had
 LEVELS = (
@@ -124,11 +124,14 @@ def faster(winner: str, loser: str, *, levels=LEVELS, along="seconds", sets=None
 
 
 def _ratios(results, winner, loser, levels, along) -> dict:
-    """{set: [the loser's / the winner's distance to each level]}."""
+    """{set: [the loser's / the winner's distance to each level]}; None where P* is proven less precisely."""
     out = {}
     for name, runs in results.items():
-        best = optimum(runs.values())
-        out[name] = [ratio_of(runs[winner], runs[loser], level, best, along) for level in levels]
+        best, doubt = optimum(runs.values()), proven(runs.values())
+        out[name] = [
+            ratio_of(runs[winner], runs[loser], level, best, along) if level >= doubt else None
+            for level in levels
+        ]
     return out
 
 

@@ -36,7 +36,7 @@ def both_kinds(lab: Lab) -> dict:
 
 def surpassed_at(runs: dict[str, Run]) -> float:
     """The relative difference at which LBFGS or TRON is first below CD and SCGIS, and stays so; 0: never."""
-    best = optimum(runs.values())
+    best, runs = optimum(runs.values()), shown(runs)
     last = min(run.column("seconds")[-1] for run in runs.values())
     met = 0.0
     for step in range(1, 201):
@@ -48,7 +48,7 @@ def surpassed_at(runs: dict[str, Run]) -> float:
 
 def surpassed_earlier(results) -> Verdict:
     """Earlier: at a larger relative difference on some document set than on any 0/1 set."""
-    found = {name: surpassed_at(shown(runs)) for name, runs in results["sets"].items()}
+    found = {name: surpassed_at(runs) for name, runs in results["sets"].items()}
     documents = [found[name] for name in tasks.TEXTS if name in found]
     others = [value for name, value in found.items() if name not in tasks.TEXTS]
     text = ", ".join(f"{name} {value:.1e}" if value else f"{name} never" for name, value in found.items())

@@ -88,8 +88,7 @@ TABLE3 = Item(
 def run_scaling(lab: Lab, task: Task) -> dict[str, Run]:
     limit = tasks.TAGGING_SECONDS[task.name]
     runs = {k: lab.run(task, k, solver, max_seconds=limit, **more) for k, (solver, more) in SCALING.items()}
-    others = run_entropy(lab, task, ("CDprimal", "LBFGS", "TRON", "EG"))
-    others["reference"] = min(others["reference"], others.pop("EG"), key=lambda run: run.best)  # for P*
+    others = run_entropy(lab, task, ("CDprimal", "LBFGS", "TRON"))
     return runs | {"CD": others.pop("CDprimal")} | others
 
 

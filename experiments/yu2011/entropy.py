@@ -14,11 +14,11 @@ from experiments.yu2011.logistic import (
     EARLY,
     EPSILON,
     first_point_of_labels,
-    reference,
     seconds_table,
 )
 from fenchel import solvers
 
+REFERENCE_SECONDS = 60.0
 ENTROPY = {
     "CDdual": (solvers.CDDual(subproblem="newton-from-zero", first=EPSILON), CHECKED, None),
     "CDprimal": (solvers.CDPrimal(gamma=0.001, evaluate="when asked"), CHECKED, None),
@@ -33,7 +33,13 @@ def run_entropy(lab: Lab, task: Task, labels=tuple(ENTROPY)) -> dict[str, Run]:
         solver, settings, begin = ENTROPY[label]
         limit = tasks.TAGGING_SECONDS[task.name]
         runs[label] = lab.run(task, label, solver, max_seconds=limit, start=begin, **settings)
-    return runs | {"reference": reference(lab, task, tasks.TAGGING_SECONDS[task.name])}
+    return runs | {"reference": best_known(lab, task)}
+
+
+def best_known(lab: Lab, task: Task) -> Run:
+    """For P*: EG from near the truth, which is nearest of all that we have on these sets."""
+    settings = {"tol": 1e-5, "check_every": 10.0, "score": False}
+    return lab.run(task, "reference EG", solvers.EG(), max_seconds=REFERENCE_SECONDS, **settings)
 
 
 def figure3(lab: Lab) -> dict:

@@ -8,7 +8,7 @@ import numpy as np
 from experiments import tasks
 from experiments.claims import LEVELS, Claim, Item, Table, Verdict, chosen, faster, number
 from experiments.figures import draw
-from experiments.lab import Lab, Run, Task, optimum, shown
+from experiments.lab import Lab, Run, Task, optimum, proven, shown
 from experiments.yu2011.costs import TURNS, cheaper, newtons_of_a_visit, pass_seconds, with_costs
 from fenchel import Start, solvers
 
@@ -84,14 +84,21 @@ def draw_figure2(results, path) -> None:
     draw(tasks.time_panels(results, printed_scale), path)
 
 
-def seconds_table(results, levels=(*LEVELS, 1e-6)) -> list[Table]:
-    """Seconds of each solver to each level, set by set."""
+def seconds_table(results, levels=(*LEVELS, 1e-6), keep=lambda label: True) -> list[Table]:
+    """Seconds of each solver to each level, set by set; not known where P* is proven less precisely."""
     rows = []
     for name, runs in results.items():
-        best = optimum(runs.values())
+        best, doubt = optimum(runs.values()), proven(runs.values())
         for label, run in shown(runs).items():
+            if not keep(label):
+                continue
             scores = [100.0 * a for a in run.column("validation") if a == a]
-            times = (number(run.reach(level, best)) for level in levels)
+            times = (
+                number(run.reach(level, best))
+                if level >= doubt or isinf(run.reach(level, best))
+                else "not known"
+                for level in levels
+            )
             rows.append(
                 (
                     name,
@@ -102,7 +109,9 @@ def seconds_table(results, levels=(*LEVELS, 1e-6)) -> list[Table]:
                 )
             )
     head = ("set", "method", *(f"seconds to {level:g}" for level in levels), "passes in all", "last score, %")
-    return [Table(head, rows)]
+    doubts = {name: proven(runs.values()) for name, runs in results.items()}
+    known = ", ".join(f"{name} {doubt:.1e}" for name, doubt in doubts.items())
+    return [Table(head, rows, f"P* is proven to a relative {known}")]
 
 
 def all_of(*checks):
