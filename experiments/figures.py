@@ -49,7 +49,7 @@ def draw(panels: Iterable[Panel], path: Path, columns: int = 3) -> None:
     else:
         for ax in axes[: len(panels)]:
             if ax.lines:
-                ax.legend(fontsize=6)
+                ax.legend(fontsize=7)
     figure.savefig(path, dpi=100)
 
 
@@ -78,7 +78,7 @@ def draw_panel(panel: Panel, ax, looks: dict) -> dict:
     ax.set_title(panel.title, fontsize=9)
     ax.set_xlabel(panel.x, fontsize=8)
     ax.set_ylabel(panel.y, fontsize=8)
-    ax.tick_params(labelsize=7)
+    ax.tick_params(which="both", labelsize=7)
     ax.grid(alpha=0.3)
     if lines:
         ax.set_xscale("log" if panel.log_x else "linear")

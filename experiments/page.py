@@ -15,9 +15,10 @@ SEVERAL = {"holds": "hold", "does not hold": "do not hold"}
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 img { max-width: 100% } table { border-collapse: collapse; margin: .6rem 0; font-size: 13px }
-td, th { border: 1px solid #ccc; padding: .15rem .5rem; text-align: left } blockquote { color: #777 }
+td, th { border: 1px solid #ccc; padding: .15rem .5rem; text-align: left } blockquote { color: #666 }
+.number { text-align: right; font-variant-numeric: tabular-nums }
 caption { text-align: left; white-space: nowrap; padding-bottom: .2rem } li { margin-bottom: .3rem }
-.margin { color: #555 } .reason { display: block }
+.margin { color: #555; display: block; font-size: 13px; line-height: 1.4 } .reason { display: block }
 .holds { color: #06703a } .does { color: #a8321a } .data { color: #777 }
 @media (prefers-color-scheme: dark) {
   body { background: #181818; color: #ddd } img { background: #fff } .margin { color: #aaa } a { color: #8cf }
@@ -148,7 +149,7 @@ def _contents_html(outcomes, papers) -> str:
     heads = [*HEADS, *sorted(set(counts(outcomes)) - set(HEADS))]
     rows = ["<tr><th>paper</th>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
     for short, of in by_paper(outcomes, papers):
-        cells = "".join(f"<td>{counts(of)[head]}</td>" for head in heads)
+        cells = "".join(_cell_html(counts(of)[head]) for head in heads)
         rows.append(f"<tr><td><a href='#{short}'>{escape(papers[short])}</a></td>{cells}</tr>")
     return "<table>" + "".join(rows) + "</table>"
 
@@ -183,7 +184,14 @@ def _with_code(text: str) -> str:
 
 def _table_html(table: Table) -> str:
     head = "".join(f"<th>{escape(str(cell))}</th>" for cell in table.header)
-    rows = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in table.rows)
+    rows = ("".join(map(_cell_html, row)) for row in table.rows)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     return f"<table>{caption}<tr>{head}</tr>{body}</table>"
+
+
+def _cell_html(cell) -> str:
+    """Numbers, and words in the place of one, to the right."""
+    text = str(cell)
+    of = " class='number'" if re.fullmatch(r"[-\d.,e+ ]+%?|never|not known", text) else ""
+    return f"<td{of}>{escape(text)}</td>"

@@ -23,6 +23,9 @@ RATES = (1.0, 0.1, 0.01, 0.001, 0.0001)
 LEVELS = (1e-2, 1e-3)
 
 
+FAR = 3.0  # times the optimum
+
+
 EG = solvers.EG(first=0.0, cap=inf)  # from the uniform distribution, rates from .5, not capped
 
 
@@ -176,13 +179,19 @@ def similar_by_time(results) -> Verdict:
 
 
 def objective_panels(results, labels, along="passes", word="effective iterations") -> list[Panel]:
-    """The primal objective of each C, from a little below the optimum to where the curves are told apart."""
+    """The primal objective of each C, from a little below the optimum to where the curves are told apart.
+
+    A run that ends far above the optimum is seen too, on an axis of logarithms.
+    """
     panels = []
     for C, runs in results.items():
         found = {k: (runs[k].column(along), objective(runs[k])) for k in labels if k in runs}
         best = optimum(runs.values()) * next(iter(runs.values())).n
-        top = max(1.4 * best, 1.2 * median(min(values) for _, values in found.values()))
-        panels.append(Panel(f"C = {C:g}", word, "primal objective", found, y_limits=(0.98 * best, top)))
+        ends = [min(values) for _, values in found.values()]
+        far = max(ends) > FAR * best
+        top = 1.5 * max(ends) if far else max(1.4 * best, 1.2 * median(ends))
+        limits = (0.9 * best if far else 0.98 * best, top)
+        panels.append(Panel(f"C = {C:g}", word, "primal objective", found, log_y=far, y_limits=limits))
     return panels
 
 

@@ -38,6 +38,9 @@ def draw_figure13(results, path) -> None:
         for label in METHODS:
             for what in ("primal", "dual"):
                 curves[f"{label}, {what}"] = (runs[label].column("seconds"), objective(runs[label], what))
+        if NEAR_LABEL in runs:
+            near = runs[NEAR_LABEL]
+            curves[f"{NEAR_LABEL}, primal"] = (near.column("seconds"), objective(near))
         best = optimum(runs.values()) * runs["EG"].n
         top = max(3.0 * best, 2.0 * max(runs[k].best for k in METHODS) * runs["EG"].n)
         panels.append(

@@ -30,6 +30,7 @@ PRINTED_PATH = (  # iterations, accuracy
     (73.6, 79.36),
 )  # fmt: skip
 WEAK, LARGE_RATES = (10.0, 1.0), (1.0, 0.1)  # where the paper's choice of a rate fails
+WEAKEST = 0.1  # of which the paper tells the accuracy alone
 PRINTED_COUNTS = (2306, 58_771, 1000, 30_563, 2_500_554)
 QUICK_SENTENCES = 40
 
@@ -82,8 +83,10 @@ def last_accuracy(run: Run) -> float:
 
 SLOW_START = (
     "From the uniform distribution over trees, as the paper starts, EG takes longer the weaker the "
-    "regulariser is: at C = 10 it is within 1 % after 59 passes, L-BFGS after 37. With the truth ahead, the "
-    "library's own start, EG is there after 10 passes (the reference)."
+    "regulariser is: at C = 10 it is within 1 % after 59 passes, L-BFGS after 37. At C = 1, given "
+    "390 s of steps alone and nothing measured, it came within 7.7 % after 993 passes. With the truth ahead, "
+    "the library's own start, and draws by gap it is within 1 % after ten passes at C = 10 and twenty at "
+    "C = 1 (the reference)."
 )
 
 
@@ -101,18 +104,19 @@ def all_methods(lab: Lab) -> dict:
 
 
 def counted(lab: Lab) -> dict:
-    """The runs, and under "counts" sentences and tokens of both parts."""
+    """The runs; "weakest", that of C = .1; "counts", sentences and tokens of both parts."""
 
     def counts():
         tokens, _, other, _ = data.spanish()
         return [len(tokens), len(tokens.column(0)), len(other), len(other.column(0))]
 
     of = SPANISH.task(1.0, lab.quick)
-    return all_methods(lab) | {"counts": lab.measure(of, "counts", counts)}
+    weakest = named(lab, SPANISH, lambda: {WEAKEST: {"EG": SPANISH.eg(lab, WEAKEST)}})
+    return all_methods(lab) | {"counts": lab.measure(of, "counts", counts), "weakest": weakest}
 
 
 def runs_of(results) -> dict:
-    return {C: runs for C, runs in results.items() if C != "counts"}
+    return {C: runs for C, runs in results.items() if C in CONSTANTS}
 
 
 def count_table(results) -> list[Table]:
@@ -192,8 +196,8 @@ def comparable(results) -> Verdict:
     )
 
 
-def best_of_four(results) -> Verdict:
-    found = {C: last_accuracy(runs["EG"]) for C, runs in runs_of(results).items()}
+def best_of_five(results) -> Verdict:
+    found = {C: last_accuracy(runs["EG"]) for C, runs in (runs_of(results) | results["weakest"]).items()}
     text = ", ".join(f"C = {C:g}: {value:.2f} %" for C, value in found.items())
     return Verdict(max(found, key=found.get) == 10.0, text)
 
@@ -227,7 +231,7 @@ FIG12 = Item(
             "Slower to 0.1 % everywhere; to 1 % it is before EG at C = 1000, where both need few passes.",
         ),
         Claim("EG significantly outperforms L-BFGS [in validation accuracy]", accuracy_before_lbfgs),
-        Claim("the value that results in optimal validation error was C = 10", best_of_four),
+        Claim("the value that results in optimal validation error was C = 10", best_of_five),
         Claim("For SGD, performance is comparable to EG [in validation accuracy]", comparable),
         Claim(
             "it is possible to find learning rates for SGD such that it converges to the primal optimum for "
@@ -241,7 +245,8 @@ FIG12 = Item(
     "train, the other 591 validate; features of "
     "McDonald et al. seen with three arcs or more. EG starts from the uniform "
     "distribution over trees; its first rate is searched on a tenth. Runs are given 30 s, "
-    "those of C = 10 120 s and EG at C = 1 90 s, measuring included, which takes half of them. "
+    "those of C = 10 120 s and EG at C = 1 90 s, measuring included, which takes half of them; at C = .1 "
+    "EG's alone is made, for its accuracy. "
     "SGD's rates are the four that 7.2 prints, without .01.",
 )
 

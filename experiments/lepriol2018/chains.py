@@ -191,8 +191,9 @@ def count_table(results) -> list[Table]:
 
 
 def same_counts(found) -> Verdict:
+    equal = all(found["conll"][k] == PRINTED["conll"][k] for k in (1, 3, 4, 5))
     return Verdict(
-        found["conll"][1] == 8936 and found["conll"][3] == 22 and found["ner"][1] == 15806,
+        equal and all(found["ner"][k] == PRINTED["ner"][k] for k in (1, 3)),
         f"CONLL: n = {found['conll'][1]:,}, K = {found['conll'][3]}, A = {found['conll'][4]:,}, a = "
         f"{found['conll'][5]}; NER: n = {found['ner'][1]:,}, K = {found['ner'][3]}",
     )
@@ -235,6 +236,10 @@ TABLE1 = Item(
         Claim(
             "CONLL: n = 8,936, K = 22, A = 74,658, a = 19; NER: n = 15,806, K = 9",
             same_counts,
+            "A is .8 % larger: 75,289 attributes of the tutorial of CRFsuite are met three times or "
+            "more, 56,686 four times. In 976 of them a word or a tag has a colon; with names cut at "
+            "the first one, as a reader of its files does that knows no escapes, 74,709 are left. The "
+            "rest of the difference we did not find.",
         ),
         Claim("They use sparse features … The sparsest data set is NER", sparsest),
         Claim("POS is considerably larger than other datasets", larger_pos),
