@@ -1,5 +1,8 @@
 """The harness of the papers' experiments, on made-up data: kept runs, missing data, verdicts, pages."""
 
+import os
+import shutil
+import subprocess
 import sys
 import time
 from itertools import pairwise, product
@@ -13,7 +16,7 @@ import scipy.sparse as sp
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from experiments import __main__ as program
-from experiments import data, figures, page
+from experiments import batches, data, figures, page
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
 from experiments.lab import Lab, Missing, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
 from experiments.lepriol2018 import chains
@@ -183,8 +186,8 @@ def test_scores_are_taken_at_growing_distances():
 
 
 def test_every_item_has_a_name_of_its_own_and_claims_to_check():
-    items = program.items()
-    assert {name.split(".")[0] for name in items} == set(program.PAPERS)
+    items = batches.items()
+    assert {name.split(".")[0] for name in items} == set(batches.PAPERS)
     assert all(item.name == name and item.statement for name, item in items.items())
     assert [item.name for item in program.chosen(items, ["zhang2005"])] == [
         name for name in items if name.startswith("zhang2005.")
@@ -207,7 +210,7 @@ def test_an_interrupted_session_goes_on_where_it_was(tmp_path, monkeypatch, caps
 
     monkeypatch.setattr(program, "HERE", tmp_path)
     monkeypatch.setattr(
-        program,
+        batches,
         "items",
         lambda: {n: Item(n, n, "", f) for n, f in (("zhang2005.a", first), ("zhang2005.b", second))},
     )
@@ -225,7 +228,7 @@ def test_a_session_names_the_set_that_is_missing_and_does_the_rest(tmp_path, mon
         "zhang2005.b", "Another", "", lambda lab: lab.each([GONE], lambda task: task.problem), claims=CLAIMS
     )
     monkeypatch.setattr(program, "HERE", tmp_path)
-    monkeypatch.setattr(program, "items", lambda: {one.name: one for one in (gone, item)})
+    monkeypatch.setattr(batches, "items", lambda: {one.name: one for one in (gone, item)})
     assert program.main(["--quick"]) == 0
     told = capsys.readouterr()
     assert "data not available: gone: the set 'moon' needs the file moon.gz" in told.err
@@ -233,22 +236,31 @@ def test_a_session_names_the_set_that_is_missing_and_does_the_rest(tmp_path, mon
     assert "moon.gz" in (tmp_path / ".quick" / "RESULTS.md").read_text()
 
 
-def test_two_papers_are_run_by_two_processes(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(program, "HERE", tmp_path)
-    monkeypatch.setenv("FENCHEL_DATA", str(tmp_path))
+def test_two_papers_are_run_by_two_processes(tmp_path):
+    """As a program of its own: processes that begin anew do not know its `__main__`."""
     names = ["lepriol2018.table1", "zhang2005.data"]
-    assert program.batches(names) == [[name] for name in names]
-    assert program.main(["--quick", "--jobs", "2", "--only", *names]) == 0
-    told = capfd.readouterr()
-    assert all(f"data not available: {word}" in told.err for word in ("webkb", "crf-ocr", "crf-pos"))
-    text = (tmp_path / ".quick" / "RESULTS.md").read_text()
+    assert batches.parts(names) == [[name] for name in names]
+    root = Path(__file__).resolve().parent.parent
+    shutil.copytree(
+        root / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns("traces", ".*")
+    )
+    told = subprocess.run(
+        [sys.executable, "-m", "experiments", "--quick", "--jobs", "2", "--only", *names],
+        env=os.environ | {"FENCHEL_DATA": str(tmp_path), "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr
+    assert all(f"data not available: {word}" in told.stderr for word in ("webkb", "crf-ocr", "crf-pos"))
+    text = (tmp_path / "experiments" / ".quick" / "RESULTS.md").read_text()
     assert text.index("zhang2005.data") < text.index("lepriol2018.table1")  # in the order of the papers
 
 
 def test_what_shares_problems_is_run_by_one_process():
-    parts = program.batches(program.items())
-    assert sorted(name for part in parts for name in part) == sorted(program.items())
-    assert len(parts) == len(program.BATCHES)
+    parts = batches.parts(batches.items())
+    assert sorted(name for part in parts for name in part) == sorted(batches.items())
+    assert len(parts) == len(batches.BATCHES)
     assert all({"yu2011.fig2", "huang2010.fig3"} <= set(part) for part in parts if "yu2011.fig2" in part)
 
 
@@ -275,7 +287,7 @@ def test_a_fault_of_one_item_does_not_cost_the_others(tmp_path, capsys):
     item = Item(
         "made.fig1", "", "", lambda lab: {}, None, lambda results: [], (Claim("", lambda results: 1 / 0),)
     )
-    outcome = program.attempt(item, Lab(tmp_path), tmp_path)
+    outcome = batches.attempt(item, Lab(tmp_path), tmp_path)
     assert outcome.missing.startswith("failed: ZeroDivisionError") and outcome.verdicts[0].holds is None
     assert "ZeroDivisionError" in capsys.readouterr().err
 
