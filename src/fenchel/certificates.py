@@ -11,17 +11,17 @@ several parts the loss itself is a difference of sums over all of them.
 """
 
 from dataclasses import dataclass, replace
-from math import inf, nan, sqrt
+from math import inf, log, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._math import TINY
 from fenchel._sparse import Rows, Table, column_bounds
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
 LOST = 1e-150  # a bound below this rests on squares that underflow: it counts as none
-BALANCED = 1e-9  # of what a free offset should have balanced, the most that can be rounding
 NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
 
 
@@ -123,23 +123,34 @@ def score_rounding(extent: Extent, reached: float, primal: float, gap: float, mo
     return FEW * (primal + gap + (reached + extent.cost) * (moved + 2.0 * extent.parts))
 
 
-def price_of_imbalance(imbalance: float, reached: float) -> float:
-    """The bound is off by ⟨r, b⟩, b the optimum's, where r = Σ m_i (y_i − μ_i) is not zero and b is free.
+def share_to_mix(excess, shares) -> float:
+    """The least ε with which (1 − ε)μ_i + ε q balances for some q that is a distribution of labels.
 
-    That is no larger than scores where r is rounding; with more nothing is known of it.
+    excess (K,): Σ m_i (μ_i − y_i), of which shares = Σ m_i y_i are to be left: q = shares − excess (1 − ε)/ε,
+    Σ m_i = 1. It is not negative where ε ≥ excess/(excess + shares).
     """
-    return imbalance * (1.0 + reached) if imbalance <= BALANCED else inf
+    above = np.maximum(excess, 0.0)
+    return float((above / np.maximum(above + shares, TINY)).max())
 
 
-def doubts(extent: Extent, w, b, primal, gap, moved, imbalance) -> tuple[float, float]:
+def price_of_imbalance(share: float, extent: Extent, reached: float) -> float:
+    """What mixing that share of a distribution q into all μ_i adds to the gap beside the change of u(μ).
+
+    A bound needs Σ m_i (y_i − μ_i) = 0 where the offset is free. The gap of an example is convex in μ_i, and
+    at q it is at most log K + max s − min s: KL(q ‖ p) with the log loss; and costs, with the hinge loss.
+    """
+    return share * (log(max(extent.outputs, 2)) + 2.0 * (reached + extent.cost)) if share < 1.0 else inf
+
+
+def doubts(extent: Extent, w, b, primal, gap, moved, share) -> tuple[float, float]:
     """What rounding of scores may have changed, and the price of an offset that does not balance."""
     reached = reach(extent, w, b)
-    return score_rounding(extent, reached, primal, gap, moved), price_of_imbalance(imbalance, reached)
+    return score_rounding(extent, reached, primal, gap, moved), price_of_imbalance(share, extent, reached)
 
 
-def sum_rounding(extent: Extent, moved: float) -> float:
-    """What ‖Σ m_i A_iᵀ(y_i − μ_i)‖ may be off by."""
-    return FEW * extent.depth * (extent.norm + extent.edge_norm) * moved
+def change_of_sum(extent: Extent, moved: float, share: float = 0.0) -> float:
+    """What ‖Σ m_i A_iᵀ(y_i − μ_i)‖ may be off by: rounding, and that share of something else in μ_i."""
+    return FEW * extent.depth * (extent.norm + extent.edge_norm) * moved + share * sqrt(2.0) * extent.norm
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ from fenchel.structures.offset_range import OffsetRange
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 # n·K numbers up to which scores are kept for the range of free offsets, and n·K² up to which it is computed.
 MOST_SCORES, LARGEST_RANGE = 1e7, 3e8
+TRIAL, LITTLE = 1e-9, 0.1  # a share to mix, by which a price is asked; of the gap, what the price may be
 FAR = 1e3  # the change of an offset after which scores are computed anew
 
 
@@ -33,14 +34,15 @@ class Certified:
         With an L1 term the same bound, g(w) + g*(u) − ⟨w, u⟩ with g the regulariser: `ElasticNet.gap`.
         """
         if self.free:
-            known = evaluation.scores
-            evaluation = self.evaluate(*self._balance(evaluation.w, None if known is None else known.copy()))
+            known, left = evaluation.scores, self._tolerable(evaluation)
+            scores = None if known is None else known.copy()
+            evaluation = self.evaluate(*self._balance(evaluation.w, scores, left=left))
         own, value, moved = evaluation.w[: self.penalised], evaluation.value, evaluation.moved
         loss = value - self.regularizer.value(own)
         gap = self.regularizer.gap(own, evaluation.smooth[: self.penalised], loss)
-        inner, imbalance = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
-        scores, price = self._doubts(own, inner, value, gap, moved, imbalance)
-        error = certificates.sum_rounding(self.extent, moved) + FEW * self.lam * np.linalg.norm(own)
+        inner, share = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
+        scores, price = self._doubts(own, inner, value, gap, moved, share)
+        error = certificates.change_of_sum(self.extent, moved, share) + FEW * self.lam * np.linalg.norm(own)
         more = price + self.regularizer.slack(own, gap, loss, error)
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
@@ -73,24 +75,34 @@ class Certified:
             scores, b = np.stack([scores, np.zeros(self.n)], axis=1), np.array([float(np.ravel(b)[0]), 0.0])
         return OffsetRange(scores, far, self.examples.mass, self.shares, b)
 
-    def _balance(self, v, scores=None, enough=0.0, last=False):
+    def _tolerable(self, evaluation: Evaluation) -> np.ndarray:
+        """(K,) what may be off balance for each label, at a price that is little beside the gap."""
+        own = evaluation.w[: self.penalised]
+        gap = max(self.estimate(evaluation), 0.0) * evaluation.value
+        reached = certificates.reach(self.extent, own, self._offset(evaluation.w))
+        price = certificates.price_of_imbalance(TRIAL, self.extent, reached)
+        error = certificates.change_of_sum(self.extent, 0.0, TRIAL)
+        price += self.regularizer.slack(own, gap, evaluation.value, error)
+        return LITTLE * gap / (price / TRIAL) * self.shares if price > 0.0 else 0.0 * self.shares
+
+    def _balance(self, v, scores=None, enough=0.0, left=0.0, last=False):
         """v with the best offset at its other weights, and the scores there; as they are where none is free.
 
-        scores: those at v, if known; written. enough: as in `Crossed.offset`.
+        scores: those at v, if known; written. enough, left: as in `Crossed.offset`.
         """
         if not self.free:
             return v, scores
         scores = self.scores(v) if scores is None else scores
-        delta = self.best_offset(scores, enough)
+        delta = self.best_offset(scores, enough, left)
         balanced = v.copy()
         balanced[self.penalised :] += delta / self.design.constant
         if not last and np.abs(delta).max() > FAR:  # there the scores have lost digits
-            return self._balance(balanced, enough=enough, last=True)
+            return self._balance(balanced, enough=enough, left=left, last=True)
         return balanced, self.moved_by(scores, delta)
 
-    def best_offset(self, scores, enough=0.0):
-        """The free offset that minimises the loss at scores + offset; enough: as in `Crossed.offset`."""
-        return self.structure.offset(self.blocks, scores, self.each_part, enough)
+    def best_offset(self, scores, enough=0.0, left=0.0):
+        """The free offset that minimises the loss at scores + it; enough, left: as in `Crossed.offset`."""
+        return self.structure.offset(self.blocks, scores, self.each_part, enough, left)
 
     def moved_by(self, scores, delta):
         """scores + delta, in their place."""
@@ -114,22 +126,22 @@ class Certified:
         if self.free:
             mu = self.tilt(mu, overwrite)
         v = self.residuals(mu)
-        imbalance, own = self._imbalance(v), v[: self.penalised]
+        share, own = self._imbalance(v), v[: self.penalised]
         self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
         v, scores = self._balance(v, enough=0.01)  # a bound does not rest on this one: P is off by its square
-        return self.proven_point(v, *self.value_and_gap(v, scores, mu, entropies=entropies), imbalance)
+        return self.proven_point(v, *self.value_and_gap(v, scores, mu, entropies=entropies), share)
 
-    def proven_point(self, v, value, gap, moved, imbalance=0.0) -> Point:
+    def proven_point(self, v, value, gap, moved, share=0.0) -> Point:
         """The certificate at all weights v, of which those with a penalty are w(μ); v is kept, not copied.
 
-        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, imbalance: `_imbalance`.
+        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, share: `_imbalance`.
         D* − D(μ) is at least λ/2 ‖w(μ) − w*‖² as P(w) − P* is: w is within √(gap/λ) of w*.
         """
         own = v[: self.penalised]
         primal = value + self.regularizer.value(own)
-        rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, imbalance)
-        error = certificates.sum_rounding(self.extent, moved)
+        rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, share)
+        error = certificates.change_of_sum(self.extent, moved, share)
         model = self.design.split(v) if self.free else (v, 0.0)
         point = certified(*model, primal, gap, rounding, price + error**2 / (2.0 * self.lam))
         distance = np.sqrt(max(point.primal - point.dual, point.gap) / self.lam) + 0.5 * error / self.lam
@@ -148,15 +160,18 @@ class Certified:
         rounding, _ = self._doubts(w, inner, primal, 0.0, 2.0, 0.0)
         return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))
 
-    def _doubts(self, own, inner, primal, gap, moved, imbalance):
+    def _doubts(self, own, inner, primal, gap, moved, share):
         """As `certificates.doubts`; and what becomes of P by rounding the offset of features as given, which
         is the inner one less shift · W. It is the best one: P goes by the square of a small change.
         """
-        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, imbalance)
+        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, share)
         off = FEW * self.design.shift_reach(own)
         return rounding + min(2.0 * off, off * off), price
 
     def _imbalance(self, pulled) -> float:
-        """‖Σ m_i (y_i − μ_i)‖₁ where the offset is free, from what it is multiplied by σ."""
-        tail = pulled[self.penalised :]
-        return float(np.abs(tail).sum()) / self.design.constant if self.free else 0.0
+        """What is to be mixed into μ where the offset is free, from Σ m_i (y_i − μ_i) multiplied by σ."""
+        if not self.free:
+            return 0.0
+        excess = pulled[self.penalised :] / -self.design.constant
+        excess = excess if self.structure.outputs else np.array([excess[0], -excess[0]])
+        return certificates.share_to_mix(excess, self.shares)

@@ -171,9 +171,9 @@ class Spread(Problem):
             *_, evaluation.scores = self.pull_at(evaluation.w)
         return self.places.sum("curved_along", evaluation.scores.number, direction)
 
-    def _balance(self, v, scores: Kept | None = None, enough=0.0, last=False):
+    def _balance(self, v, scores: Kept | None = None, enough=0.0, left=0.0, last=False):
         known = scores is not None and scores.number in self.issued
-        return super()._balance(v, scores if known else None, enough, last)
+        return super()._balance(v, scores if known else None, enough, left, last)
 
     def _new(self) -> Kept:
         """A number that places have not met, not in this run and not in one that is taken up again."""
@@ -214,10 +214,10 @@ class Spread(Problem):
 
     # ---- free offsets
 
-    def best_offset(self, scores: Kept, enough=0.0):
+    def best_offset(self, scores: Kept, enough=0.0, left=0.0):
         if self.structure.name == "binary":
-            return offset_of_two(_PlacedPairs(self, scores.number))
-        return offset_of_labels(_PlacedLabels(self, scores.number), enough)
+            return offset_of_two(_PlacedPairs(self, scores.number), left)
+        return offset_of_labels(_PlacedLabels(self, scores.number), enough, left)
 
     def tilt(self, mu: str, overwrite=False) -> str:
         kept = self._new()

@@ -62,9 +62,9 @@ class Binary(base.Structure):
         """(n,) scores whose marginals are μ: the log-odds."""
         return np.log(np.maximum(mu[:, 0], TINY)) - np.log(np.maximum(mu[:, 1], TINY))
 
-    def offset(self, blocks, scores, each_part, enough=0.0):
-        """The free b that minimises the log loss at scores + b; it costs too little to end earlier."""
-        return offsets.offset_of_two(offsets.PairSums(blocks, scores, each_part))
+    def offset(self, blocks, scores, each_part, enough=0.0, left=0.0):
+        """The free b that minimises the log loss at scores + b; `left`: what may be off balance."""
+        return offsets.offset_of_two(offsets.PairSums(blocks, scores, each_part), left)
 
     def tilted(self, blocks, mu, each_part, overwrite=False):
         """None: a pair of marginals is tilted by its log-odds."""

@@ -66,9 +66,12 @@ class Crossed(base.Structure):
         logs = np.maximum(mu, TINY)
         return np.log(logs, out=logs)
 
-    def offset(self, blocks, scores, each_part, enough=0.0):
-        """The free b (K,), mean zero, that minimises the log loss at scores + b; `enough` ends it earlier."""
-        return offsets.offset_of_labels(offsets.LabelSums(blocks, scores, each_part), enough)
+    def offset(self, blocks, scores, each_part, enough=0.0, left=0.0):
+        """The free b (K,), mean zero, that minimises the log loss at scores + b.
+
+        enough and left end it earlier: of what was off balance, and (K,) of each label.
+        """
+        return offsets.offset_of_labels(offsets.LabelSums(blocks, scores, each_part), enough, left)
 
     def tilted(self, blocks, mu, each_part, overwrite=False):
         """μ_i e^δ, divided by its sum, with the δ that balances them; None where δ is far.

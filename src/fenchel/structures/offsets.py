@@ -57,20 +57,20 @@ class PairSums:
         return tuple(map(sum, zip(*parts, strict=True)))
 
 
-def offset_of_two(sums: PairSums) -> float:
+def offset_of_two(sums: PairSums, left=0.0) -> float:
     """Root b of Σ m_i (σ(s_i + b) − y_i), an increasing function, by Newton inside a shrinking bracket.
 
     Where every s_i + b is at most the log-odds of the mean target, the function is not positive, and where
-    every one is at least that, not negative: a bracket to begin with.
+    every one is at least that, not negative: a bracket to begin with. left: what may be off balance.
     """
     ones, others, least, most = sums.ends()
     middle = log(ones) - log(others)
     low, high = middle - most, middle - least
-    b = min(max(0.0, low), high)
+    b, left = min(max(0.0, low), high), np.min(left)
     for _ in range(200):
         above, below, slope = sums.excess(b)
         excess = above - below
-        if not abs(excess) > ENOUGH * (above + below):  # relative: on separable data both are tiny
+        if not abs(excess) > max(ENOUGH * (above + below), left):  # relative: on separable data both are tiny
             break
         if excess > 0.0:
             high = b
@@ -156,16 +156,17 @@ def tilt_rows(start, stop, growth, mu):
             mu[i, k] /= total
 
 
-def offset_of_labels(sums: LabelSums, enough=0.0) -> np.ndarray:
+def offset_of_labels(sums: LabelSums, enough=0.0, left=0.0) -> np.ndarray:
     """The b (K,), mean zero, that minimises the log loss at scores + b: damped Newton.
 
-    enough: of what is off balance at b = 0, the share that may be left; 0 goes on to rounding.
+    enough: of what is off balance at b = 0, the share that may be left; 0 goes on to rounding. left: what may
+    be off balance, one number or (K,).
 
     Where scores lie far apart the loss is all but piecewise linear and Newton's steps are wild: then for
     scores divided by T, which are close, and T goes to one by halves.
     """
     size = sums.shape[1]
-    b, balanced = _balance(sums, np.zeros(size), start=enough, steps=40, halvings=10)
+    b, balanced = _balance(sums, np.zeros(size), start=enough, steps=40, halvings=10, left=left)
     if balanced or enough > 0.0:
         return b
     centre = sums.centre
@@ -178,19 +179,21 @@ def offset_of_labels(sums: LabelSums, enough=0.0) -> np.ndarray:
     return _centred(_balance(sums.cooled(centre, 1.0), b)[0] - centre)
 
 
-def _balance(sums, b, enough=ENOUGH, start=0.0, steps=100, halvings=60):
+def _balance(sums, b, enough=ENOUGH, start=0.0, steps=100, halvings=60, left=0.0):
     """b after Newton steps, each halved until the loss decreases; and whether it balances to rounding.
 
     Of more than a few labels the Hessian, which takes up to K/2 times as long as the rest, is that of where
     the search begins; the BFGS formula keeps it up, and where a step was poor it is computed anew.
-    enough: of Σ m_i |y_i − μ_i|, what may be left of balance. start: likewise of what there was.
+    enough: of Σ m_i |y_i − μ_i|, what may be left off balance. start: likewise of what there was. left: in
+    itself.
     """
     (n, size), largest, at = sums.shape, sums.largest, sums.moments
     depth = 1.0 + np.sqrt(n) / 16.0  # how errors grow in a sum over all examples
     few, now = size <= FEW or n * size**2 <= LITTLE, at(b, True)
     hessian, exact, most = now.hessian, True, start * np.abs(now.excess).sum()
     for _ in range(steps):
-        if not (np.abs(now.excess) > enough * depth * now.scale).any() or np.abs(now.excess).sum() <= most:
+        much = np.abs(now.excess) > np.maximum(enough * depth * now.scale, left)
+        if not much.any() or np.abs(now.excess).sum() <= most:
             break
         if hessian is None:
             hessian, exact = at(b, True).hessian, True
@@ -207,7 +210,7 @@ def _balance(sums, b, enough=ENOUGH, start=0.0, steps=100, halvings=60):
             hessian = _updated(before, step, now.excess - new.excess)
         b, now, exact = _centred(b - step), new, few
     rounding = depth * np.maximum(1e-15 + 2.0 * np.spacing(largest + np.abs(b).max()), ENOUGH * now.scale)
-    return b, bool((np.abs(now.excess) <= rounding).all())
+    return b, bool((np.abs(now.excess) <= np.maximum(rounding, left)).all())
 
 
 def _centred(b):

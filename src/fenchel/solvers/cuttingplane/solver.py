@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel._memory import require_memory
-from fenchel.certificates import FEW, certified, reach, score_rounding, sum_rounding
+from fenchel.certificates import FEW, certified, change_of_sum, reach, score_rounding
 from fenchel.solvers.base import State
 from fenchel.solvers.cuttingplane.outcomes import OutcomeSets
 from fenchel.solvers.cuttingplane.outputs import OutputSets
@@ -150,7 +150,7 @@ class CuttingPlane:
         products = np.array([float(pull @ other) for other in gradients])
         reached = reach(problem.extent, planes.w, 0.0)
         offset_error = score_rounding(problem.extent, reached, now.value, loss, now.moved)
-        error = sum_rounding(problem.extent, now.moved) + FEW * problem.lam * np.linalg.norm(planes.w)
+        error = change_of_sum(problem.extent, now.moved) + FEW * problem.lam * np.linalg.norm(planes.w)
         return Planes(
             planes.w,
             gradients,

@@ -20,7 +20,7 @@ from fenchel._cache import helper, njit
 from fenchel._math import soft
 from fenchel._packed import tail
 from fenchel._sparse import inner
-from fenchel.certificates import FEW, sum_rounding
+from fenchel.certificates import FEW, change_of_sum
 from fenchel.solvers.eg.edges import true_pairs
 from fenchel.structures.lattice_lanes import KERNEL, ONE
 
@@ -106,7 +106,7 @@ def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> fl
     u, counts = _pulls(problem, d, q, centre, lam)
     likelihoods = np.empty(problem.n)
     _log_likelihoods(d, q, likelihoods)
-    error, mass = sum_rounding(problem.extent, moved), problem.examples.mass
+    error, mass = change_of_sum(problem.extent, moved), problem.examples.mass
 
     def bound(number):
         t = MIXTURES[number]
