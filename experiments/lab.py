@@ -102,6 +102,11 @@ class Run:
         return int(re.search(r"(\d+) non-zeros", self.trace.problem)[1])
 
     @property
+    def sizes(self) -> tuple:
+        """n, d and λ, as the trace describes them: what tells problems of one name apart."""
+        return tuple(re.findall(r"\b(?:n|d|λ) = [^, ]+", self.trace.problem))
+
+    @property
     def best(self) -> float:
         """The least objective met."""
         return min((p for p in self.column("primal") if p == p), default=inf)
@@ -126,7 +131,11 @@ class Run:
 
 
 def optimum(runs: Iterable[Run]) -> float:
-    """P*: the least objective that any of the runs met."""
+    """P*: the least objective that any of the runs met, all of them of one problem."""
+    runs = list(runs)
+    if len({run.sizes for run in runs}) > 1:
+        told = "; ".join(f"{run.label}: {run.trace.problem}" for run in runs)
+        raise ValueError(f"these runs are not of one problem and cannot be compared, make them anew: {told}")
     return min(run.best for run in runs)
 
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from experiments import __main__ as program
-from experiments import batches, data, figures, page
+from experiments import batches, data, figures, page, tasks
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
 from experiments.lab import Lab, Missing, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
 from experiments.lepriol2018 import chains
@@ -177,6 +177,25 @@ def test_speeds_are_compared_by_when_each_level_is_reached():
     assert "1.00 at 0.6, 3.00 at 0.01" in faster("quick", "slow", levels=(0.6, 0.01))({"a": runs}).margin
     assert not faster("slow", "quick")({"a": runs}).holds
     assert ratio(inf, inf) is None and ratio(inf, 1.0) == 0.0 and ratio(1.0, inf) == inf
+
+
+def test_runs_of_two_problems_are_not_compared():
+    runs = [made_run("a", [2.0], [0.0]), made_run("b", [1.0], [0.5])]
+    assert optimum(runs) == 1.0
+    runs[1].trace.problem = "flat log, n = 5, d = 3, λ = 0.1"
+    with pytest.raises(ValueError, match="not of one problem"):
+        optimum(runs)
+
+
+def test_tokens_that_are_alike_are_one_context():
+    X = sp.csr_matrix([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    problem = tasks.contexts(X, np.array([0, 1, 0, 1]), 2)
+    assert problem.n == 2 and problem.lam == pytest.approx(1.0 / (10.0 * 2))
+    np.testing.assert_allclose(problem.examples.mass, [0.75, 0.25])
+    w = np.array([0.3, -0.2, 0.1, 0.5])
+    plain = problems.flat(X, np.array([0, 1, 0, 1]), labels=2, observed=True, merge=False)
+    plain = plain.with_penalty(problem.lam)
+    assert problem.evaluate(w).value == pytest.approx(plain.evaluate(w).value, rel=1e-12)
 
 
 def test_scores_are_taken_at_growing_distances():
