@@ -1,13 +1,13 @@
 """LogisticRegressionCV(Cs=10, cv=5) against scikit-learn's, at equal precision of every fit behind a score.
 
     FENCHEL_DATA=folder python benchmarks/crossvalidation.py [--sets mnist,newsgroups20] [--tol 1e-3]
-        [--use 1] [--patience 600]
+        [--use 1] [--patience 600] [--theirs 1e-6,1e-7]
 
 scikit-learn's tolerance (lbfgs, its default) is tightened by tens until the worst of its fits is as near the
 optimum as ours, by the excess (P - bound)/P over the bounds that our certificates prove. Seconds of the
 processor, one thread each; a whole `fit`, refit included. scikit-learn's runs that exceed --patience seconds
-are ended and said to have taken at least that. --use: only so many of the folds, for both; the choice is
-then by these alone.
+are ended and said to have taken at least that. --theirs: the tolerances tried, none for ours alone. --use:
+only so many of the folds, for both; the choice is then by these alone.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def compare(name, options):
     worst = excesses(X, y, folds, Cs, paths, bounds).max()
     print(f"{name}: fenchel {seconds:.1f} s, C = {C:.4g}, accuracy {scores.mean(axis=(0, 1)).max():.4f}, "
           f"worst excess {worst:.1e}", flush=True)  # fmt: skip
-    for tol in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+    for tol in options.theirs:
         found = within(options.patience, X, y, folds, tol)
         if found is None:
             print(f"{name}: scikit-learn, tol {tol:g}: more than {options.patience:g} s", flush=True)
@@ -109,6 +109,12 @@ def main():
     parser.add_argument("--tol", type=float, default=1e-3, help="of our certificates (default: 1e-3)")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--use", type=int, default=None, help="how many of the folds (default: all)")
+    parser.add_argument(
+        "--theirs",
+        type=lambda text: [float(each) for each in text.split(",") if each],
+        default=[1e-4, 1e-5, 1e-6, 1e-7, 1e-8],
+        help="scikit-learn's tolerances (default: 1e-4 to 1e-8)",
+    )
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for a run of scikit-learn's")
     options = parser.parse_args()
     for name in options.sets:

@@ -57,10 +57,17 @@ class Sparse(measure.Problem):
 class Fenchel:
     """One of our solvers, with a rival's face; tol bounds the duality gap relative to P.
 
-    Without an L2 term the gap says little before the zeros are found: its loose tolerances stand closer.
+    Without an L2 term the gap says little before the zeros are found (imdb, C = 30: an excess of 6e-4 at a
+    gap of .89): its loose tolerances stand so close that none of the points looked at is passed over.
     """
 
-    tolerances = spaced(1, 0, 1) + spaced(-0.03, -1, per_decade=32) + spaced(-1.25, -8)
+    tolerances = (
+        10.0,
+        1.0,
+        *np.linspace(0.98, 0.5, 49).round(2).tolist(),
+        *spaced(-0.325, -1, 32),
+        *spaced(-1.25, -8),
+    )
 
     def __init__(self, solver, ratio, intercept):
         self.solver, self.name, self.intercept = solver, f"fenchel {solver}", intercept

@@ -17,7 +17,7 @@ class LiblinearL1(Liblinear):
     """LIBLINEAR -s 6: newGLMNET (Yuan, Ho and Lin 2012); -R leaves the intercept without penalty."""
 
     def __init__(self, ratio=1.0, intercept=False):
-        super().__init__(6, "newGLMNET", spaced(1, -6))
+        super().__init__(6, "newGLMNET", spaced(1, -2, per_decade=12) + spaced(-2.25, -6))
         self.intercept = intercept
 
     def takes(self, ratio, several, intercept):

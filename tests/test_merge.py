@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from fenchel import problems
 from fenchel._sparse import as_csr, as_rows
-from fenchel.data import Examples, merge_contexts, weighted_examples
+from fenchel.data import MANY, Examples, merge_contexts, weighted_examples
 
 RNG = np.random.default_rng
 
@@ -89,6 +89,17 @@ def test_the_log_loss_merges_all_equal_features_and_the_hinge_only_those_of_one_
     pairs = np.column_stack([X, y])
     assert crossed_pair(X, y)[0].n == len(np.unique(X, axis=0))
     assert crossed_pair(X, y, loss="hinge")[0].n == len(np.unique(pairs, axis=0))
+
+
+@pytest.mark.parametrize(("other", "fewer"), [(0, 0), (1, 2)])
+def test_few_of_many_are_merged_where_they_contradict_each_other(other, fewer):
+    """One pair of equal rows with different labels slows dual coordinates down at large C."""
+    X, y = sp.identity(MANY, format="csr"), np.tile([0, 1], MANY // 2)
+    X, y = sp.vstack([X, X[:1], X[5:6]]).tocsr(), np.append(y, [other, y[5]])
+    problem = problems.flat(X, y, lam=1e-4)
+    assert problem.examples.merged == fewer
+    F, starts = sp.kron(X, sp.identity(2)).tocsr(), np.arange(0, 2 * len(y) + 1, 2)
+    assert problems.joint(F, y, starts, lam=1e-4).examples.merged == fewer
 
 
 def test_the_hinge_merges_only_candidate_sets_with_the_same_true_one():
