@@ -7,13 +7,16 @@ A loss is a named tuple whose type picks the implementation of its kernels, like
 branch at run time costs as much as a row of a dozen entries. They work for every structure.
 """
 
+from math import exp, log1p
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel._cache import njit
 from fenchel._dispatch import kernel_by_type
+from fenchel._math import kl_pair, ordered
 from fenchel.structures import base, passes
+from fenchel.structures.binary_batch import HEIGHT, several_scores
 
 
 class Log(NamedTuple):
@@ -146,6 +149,73 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
             base.block_residual(blocks, i, mu_i, s)
             moved += blocks.mass[i] * passes.sum_of_sizes(mu_i.size, s)
     return value, gap, moved
+
+
+# ---- two classes
+
+
+def pair_value_and_gap(loss, blocks, start, stop, v, scores, mu, gaps):
+    """`value_and_gap` of two classes, from arrays one by one.
+
+    To count references to all of `blocks` takes longer than a short row: 150 ns an example, here 10 (hinge).
+    """
+    rows, constant = blocks.layout.rows, blocks.layout.constant
+    given = rows, constant, blocks.outcomes.y, blocks.mass
+    return _pair_value_and_gap(loss, *given, start, stop, v, scores, mu, gaps)
+
+
+@njit(cache=True, nogil=True)
+def _pair_value_and_gap(loss, rows, constant, targets, masses, start, stop, v, scores, mu, gaps):
+    """Where scores are not known they lie in gaps until these are."""
+    value, gap, moved, stop, known = 0.0, 0.0, 0.0, np.uint64(stop), scores.size > 0
+    offset = 0.0 if known or constant == 0.0 else constant * v[-1]
+    for first in range(np.uint64(start), stop, HEIGHT):
+        last = min(first + HEIGHT, stop)
+        if not known:
+            several_scores(rows, first, last - first, v, offset, gaps)
+        for i in range(first, last):
+            s, y, mass = scores[i] if known else gaps[i], targets[i], masses[i]
+            value += mass * pair_loss(loss, y, s)
+            if mu is not None:
+                gaps[i] = pair_gap(loss, y, s, mu[i, 0], mu[i, 1])
+                gap += mass * gaps[i]
+                moved += 2.0 * mass * abs(y * mu[i, 1] - (1.0 - y) * mu[i, 0])
+    return value, gap, moved
+
+
+@kernel_by_type
+def pair_loss(loss, y, s):
+    """loss_i at the score s of the first class, that of the second being 0; y: how true the first is."""
+
+
+@kernel_by_type
+def pair_gap(loss, y, s, p, q):
+    """The gap of such an example whose marginals are p and q."""
+
+
+@pair_loss.implement(Log)
+def _log_pair_loss(loss, y, s):
+    return log1p(exp(-abs(s))) + (max(s, 0.0) * (1.0 - y) - min(s, 0.0) * y)
+
+
+@pair_gap.implement(Log)
+def _log_pair_gap(loss, y, s, p, q):
+    return kl_pair(p, q, s)
+
+
+@pair_loss.implement(Hinge)
+def _hinge_pair_loss(loss, y, s):
+    truth = y * s
+    return max(ordered(s, truth, 1.0 - y), ordered(0.0, truth, y), 0.0)
+
+
+@pair_gap.implement(Hinge)
+def _hinge_pair_gap(loss, y, s, p, q):
+    truth = y * s
+    first, second = ordered(s, truth, 1.0 - y), ordered(0.0, truth, y)
+    if first > second:
+        return max(first * (1.0 - p) - second * q, 0.0)
+    return max(second * (1.0 - q) - first * p, 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -393,8 +393,8 @@ class Problem(Certified, Curved):
         gaps = self.examples.room(self.n) if gaps is None else gaps
         if mu is not None and entropies.size == 0:
             self._require_entropy()
-        shared = v, self._given(scores), mu, entropies, gaps
-        parts = self.each_part(
-            lambda start, stop: losses.value_and_gap(self.loss, self.blocks, start, stop, *shared)
-        )
+        given, kernel = (v, self._given(scores), mu, entropies, gaps), losses.value_and_gap
+        if self.structure.name == "binary":
+            given, kernel = (v, self._given(scores), mu, gaps), losses.pair_value_and_gap
+        parts = self.each_part(lambda start, stop: kernel(self.loss, self.blocks, start, stop, *given))
         return tuple(map(sum, zip(*parts, strict=True)))
