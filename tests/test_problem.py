@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from brute import Dense
-from fenchel import problems
+from fenchel import losses, problems
 from fenchel.certificates import joined, share_to_mix
-from fenchel.points import LITTLE
+from fenchel.points import LITTLE, NO_WEIGHTS
 from matrix import Case, base
 
 RNG = np.random.default_rng
@@ -197,6 +197,23 @@ def test_primal_point_gap_computed_two_ways_agrees(case):
     assert point.dual == pytest.approx(dense.dual(mu), rel=1e-9, abs=near * point.gap + 1e-12)
     assert point.dual <= dense.dual(mixed(case, mu)) + 1e-9 * point.gap + 1e-12
     assert point.gradient_norm == pytest.approx(np.linalg.norm(dense.gradient(w, point.b)[0]))
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e3, 1e20])
+def test_values_and_gaps_of_two_classes_are_those_of_the_kernel_of_all_structures(loss, scale):
+    X, y = base("sparse")
+    problem = problems.binary(X, y, C=2.0, loss=loss)
+    n, scores, mu = problem.n, scale * RNG(3).normal(size=problem.n), random_mu(problem.n, 4)
+    mu[:4] = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    gaps, others, given = (
+        np.empty(n),
+        np.empty(n),
+        (problem.loss, problem.blocks, 0, n, NO_WEIGHTS, scores, mu),
+    )
+    sums = losses.pair_value_and_gap(*given, gaps)
+    np.testing.assert_allclose(sums, losses.value_and_gap(*given, NO_WEIGHTS, others), rtol=1e-12)
+    np.testing.assert_allclose(gaps, others, rtol=1e-12)
 
 
 def test_two_points_joined_have_one_bound_of_each():
