@@ -49,6 +49,7 @@ OPTIONS = {
         "sampling": ["gap", "uniform", "importance", "gap-importance", "max", "residual"],
         "non_uniform": [0.8, 0.0, 1.0],
         "step_size": ["newton", "one-newton", "fixed"],
+        "begin": ["middle", "last"],
         "precision": [1e-3, 1e-9, 1.0],
         "absolute": [False, True],
         "first": [1e-3, 0.0, 1.0, 1e-12],
