@@ -71,10 +71,45 @@ def test_all_in_memory_is_the_order_itself(small):
 
 
 def test_dual_variables_beside_the_shards(small, monkeypatch):
-    monkeypatch.setattr("fenchel.io.shards.IN_MEMORY", 0)
+    monkeypatch.setattr("fenchel.io.paging.IN_MEMORY", 0)
     model = LogisticRegression(tol=1e-6).fit(small)
     assert model.certificate_.converged
     assert sorted(path.suffix for path in small.folder.iterdir()) == [".bin"] * 4 + [".json"]
+
+
+def have_memory(monkeypatch, size):
+    """All arrays of examples on disk; with little memory pages are exchanged for some of the process."""
+    monkeypatch.setattr("fenchel.io.paging.IN_MEMORY", 0)
+    monkeypatch.setattr("fenchel.io.paging.available_bytes", lambda: size)
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "eg-gap", "sdca", "lbfgs"])
+def test_data_larger_than_memory_give_the_same_bits(tmp_path, monkeypatch, solver):
+    X, y = made_up(n=4000, classes=3)
+    whole = stored(tmp_path / "shards", X, y, rows=250)  # of several pages each
+    model, found = LogisticRegression(solver=solver, tol=1e-6), []
+    for size in (2**40, 0):
+        have_memory(monkeypatch, size)
+        shards = fenchel.Shards(whole.folder, memory=whole.size // 5)
+        found.append(model.fit(shards).coef_.copy())
+    assert np.array_equal(*found)
+    fenchel.Shards(whole.folder).verify()
+
+
+def test_a_pass_that_is_broken_off_leaves_numbers_where_they_belong(tmp_path, monkeypatch):
+    X, y = made_up(n=4000)
+    whole = stored(tmp_path / "shards", X, y, rows=250)
+    have_memory(monkeypatch, 0)
+    shards = fenchel.Shards(whole.folder, memory=whole.size // 5)
+    room = shards.room(shards.n)
+    room[:] = 0.0
+    for _ in range(3):
+        visits = shards.shuffled(np.random.default_rng(0))
+        room[next(visits)] += 1.0
+        room[next(visits)] += 1.0
+        visits.close()
+    assert sorted(np.unique(room).tolist()) == [0.0, 3.0]
+    shards.verify()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -274,41 +309,49 @@ def test_parts_of_a_file_are_the_file(tmp_path, monkeypatch):
     assert np.concatenate([y for _, y in parts]).tolist() == y.tolist()
 
 
-class InPieces:
-    """What Dask's collections have of what is asked of them."""
-
-    dask = ()
-
-    def __init__(self, *pieces):
-        self._pieces = pieces
-
-    def to_delayed(self):
-        return [_Delayed(piece) for piece in self._pieces]
-
-
-class _Delayed:
-    def __init__(self, piece):
-        self.compute = lambda: piece
-
-
-def test_collections_in_pieces(tmp_path):
-    X, y = made_up(n=60)
-    whole = shard_rows((InPieces(X[:20], X[20:]), InPieces(y[:20], y[20:])), tmp_path / "a", rows=10)
-    assert (whole.rows.matrix != X).nnz == 0 and whole.pieces.size - 1 == 6
-    with pytest.raises(ValueError, match="in 2 and 1 pieces"):
-        shard_rows((InPieces(X[:20], X[20:]), InPieces(y)), tmp_path / "b")
-    events = some_events(40)
-    bag = shard_events(InPieces(events[:15], events[15:]), tmp_path / "c", min_count=2)
-    assert bag.n == 40 and bag.fact("classes", list) == shard_events(events, tmp_path / "d").facts["classes"]
-
-
-def test_dask_itself(tmp_path):
+def test_dask_arrays(tmp_path):
     array = pytest.importorskip("dask.array")
     X, y = made_up(n=60)
-    whole = shard_rows((array.from_array(X.toarray(), (25, 60)), array.from_array(y, 25)), tmp_path / "a")
-    assert (whole.rows.matrix != X).nnz == 0
-    with pytest.raises(ValueError, match="rechunk"):
-        shard_rows((array.from_array(X.toarray(), (25, 30)), array.from_array(y, 25)), tmp_path / "b")
+    given = array.from_array(X.toarray(), (25, 60)), array.from_array(y, 25)
+    whole = shard_rows(given, tmp_path / "a", rows=10)
+    assert (whole.rows.matrix != X).nnz == 0 and whole.array("labels").tolist() == y.tolist()
+    assert whole.pieces.tolist() == [0, 10, 20, 30, 40, 50, 60]
+    sparse = given[0].map_blocks(sp.csr_matrix)
+    assert (shard_rows((sparse, given[1]), tmp_path / "b").rows.matrix != X).nnz == 0
+    with pytest.raises(ValueError, match=r"rechunk\(\{1: -1\}\) makes rows whole"):
+        shard_rows((array.from_array(X.toarray(), (25, 30)), given[1]), tmp_path / "c")
+    with pytest.raises(ValueError, match="in 3 and 2 pieces; rechunk or repartition them alike"):
+        shard_rows((given[0], array.from_array(y, 30)), tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_dask_dataframes(tmp_path):
+    frames = pytest.importorskip("dask.dataframe", exc_type=ImportError)  # wants pyarrow
+    pandas = pytest.importorskip("pandas")
+    X, y = made_up(n=60)
+    table = frames.from_pandas(pandas.DataFrame(X.toarray()).assign(label=y), npartitions=3)
+    whole = shard_rows((table.drop(columns="label"), table["label"]), tmp_path / "a")
+    assert (whole.rows.matrix != X).nnz == 0 and whole.array("labels").tolist() == y.tolist()
+
+
+def test_tables_of_pandas_come_some_at_a_time(tmp_path):
+    pandas = pytest.importorskip("pandas")  # what partitions of a Dask dataframe are
+    X, y = made_up(n=60)
+    table, labels = pandas.DataFrame(X.toarray()), pandas.Series(y)
+    batches = ((table[at : at + 25], labels[at : at + 25]) for at in range(0, 60, 25))
+    whole = shard_rows(batches, tmp_path / "a")
+    assert (whole.rows.matrix != X).nnz == 0 and whole.array("labels").tolist() == y.tolist()
+
+
+def test_dask_bags_of_events(tmp_path):
+    bag, events = pytest.importorskip("dask.bag"), some_events(40)
+    given = bag.from_sequence(events, npartitions=3)
+    for name, settings in (("a", {}), ("b", {"min_count": 2}), ("c", {"hash_bits": 10})):
+        shards = shard_events(given, tmp_path / name, **settings)
+        same = shard_events(events, tmp_path / f"{name}-list", **settings)
+        for array in same.arrays:
+            assert np.array_equal(shards.arrays[array], same.arrays[array]), array
+        assert shards.facts == same.facts
 
 
 # ---- events with names

@@ -9,7 +9,7 @@ from fenchel import ChainCRF, DependencyParser
 from fenchel.errors import DataError
 from fenchel.features.tokens import Tokens
 from fenchel.io.sharding import shard_sequences, shard_trees
-from test_shards import flip, manifest
+from test_shards import flip, have_memory, manifest
 
 
 def some_sentences(n=60, seed=0):
@@ -60,7 +60,7 @@ def test_sequences_larger_than_memory(tmp_path, monkeypatch):
     X, y = some_sentences()
     whole = shard_sequences(batches_of(X, y), tmp_path / "shards", template="chunk", rows=6)
     monkeypatch.setattr("fenchel.solvers.eg.solver.available_bytes", lambda: 0)  # no room for a fast lane
-    monkeypatch.setattr("fenchel.io.shards.IN_MEMORY", 0)
+    have_memory(monkeypatch, 0)
     model = ChainCRF(tol=1e-4, solver="eg-gap").fit(fenchel.Shards(whole.folder, memory=whole.size // 4))
     same_model(model, ChainCRF(tol=1e-5, template="chunk").fit(X, y), 1e-4)
 
@@ -168,6 +168,31 @@ def test_trees_on_disk_give_the_model_of_memory(tmp_path, settings):
     assert model.labels_.classes.tolist() == ["l0", "l1"]
     model.save(tmp_path / "model")
     assert fenchel.load(tmp_path / "model").predict(X) == model.predict(X)
+
+
+@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs"])
+def test_trees_larger_than_memory(tmp_path, monkeypatch, solver):
+    X, heads, _ = some_trees()
+    whole = shard_trees([(X, heads)], tmp_path / "shards", min_count=1, rows=5)
+    have_memory(monkeypatch, 0)
+    shards = fenchel.Shards(whole.folder, memory=whole.size // 4)
+    model = DependencyParser(tol=1e-4, solver=solver, max_iter=5000).fit(shards)
+    same_model(model, DependencyParser(tol=1e-5, min_count=1).fit(X, heads), 1e-4)
+
+
+def test_dask_bags(tmp_path):
+    bag = pytest.importorskip("dask.bag")
+    X, y = some_sentences()
+    pairs = bag.from_sequence(list(zip(X, y, strict=True)), npartitions=4)
+    shards = shard_sequences(pairs, tmp_path / "a", template="chunk")
+    same = shard_sequences([(X, y)], tmp_path / "b", template="chunk")
+    trees, heads, _ = some_trees()
+    pairs = bag.from_sequence(list(zip(trees, heads, strict=True)), npartitions=4)
+    others = shard_trees(pairs, tmp_path / "c"), shard_trees([(trees, heads)], tmp_path / "d")
+    for some, other in ((shards, same), others):
+        for name in other.arrays:
+            assert np.array_equal(some.arrays[name], other.arrays[name]), name
+        assert some.facts == other.facts
 
 
 def test_wrong_trees_are_a_sentence(tmp_path):

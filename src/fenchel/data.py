@@ -12,6 +12,11 @@ from fenchel.graphs import Graphs
 MANY = 10_000  # examples of which a sixteenth must have others like them for those to be made one
 
 
+def in_memory(shape, begins=None, kind=np.float64) -> np.ndarray:
+    """`Examples.room` where examples are in memory."""
+    return np.empty(shape, kind)
+
+
 @dataclass(frozen=True)
 class Examples:
     """n training examples as frozen arrays.
@@ -45,9 +50,9 @@ class Examples:
     def n(self) -> int:
         return self.mass.size
 
-    def room(self, shape) -> np.ndarray:
-        """An array of float64 that is to be filled, beside the examples."""
-        return np.empty(shape) if self.disk is None else self.disk.room(shape)
+    def room(self, shape, begins=None, kind=np.float64) -> np.ndarray:
+        """An array that is to be filled, beside the examples; begins: as of `io.paging.Paged.room`."""
+        return (in_memory if self.disk is None else self.disk.room)(shape, begins, kind)
 
     def visits(self, order: np.ndarray):
         """Yield the examples of a pass in this random order; of a disk those in memory together at a time."""

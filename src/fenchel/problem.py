@@ -246,7 +246,7 @@ class Problem(Certified, Curved):
         """A_i w of all examples: one pass."""
         if self.structure.products:
             return self.design.scores(w)
-        scores, walk = self.examples.room(self.shape), self._several_rows or passes
+        scores, walk = self.structure.room(self.examples), self._several_rows or passes
         self.each_part(lambda start, stop: walk.all_scores(self.blocks, start, stop, w, scores))
         return scores
 
@@ -320,7 +320,7 @@ class Problem(Certified, Curved):
 
     def marginals(self, scores, out=None) -> np.ndarray:
         """The marginals of all examples at the scores; written to `out`, perhaps the scores, if given."""
-        mu = self.examples.room(self.shape) if out is None else out
+        mu = self.structure.room(self.examples) if out is None else out
         walk = binary_batch if self.structure.name == "binary" else passes
         self.each_part(lambda start, stop: walk.all_marginals(self.blocks, start, stop, scores, mu))
         return mu
@@ -366,7 +366,7 @@ class Problem(Certified, Curved):
 
     def near_target(self, epsilon: float) -> np.ndarray:
         """(1 − ε) y_i + ε · uniform for all examples: lepriol2018 (21)."""
-        mu = self.examples.room(self.shape)
+        mu = self.structure.room(self.examples)
         if epsilon > 0.0:
             passes.near_targets(self.blocks, epsilon, mu)
         else:

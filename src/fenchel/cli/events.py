@@ -63,14 +63,16 @@ def is_joint(reading: dict) -> bool:
     return reading["format"] == "tadm" or reading.get("explicit", False)
 
 
-def read(path, reading: dict, vocabulary=None, min_count: int = 1):
+def read(path, reading: dict, vocabulary=None, min_count: int = 1, hash_bits=None):
     """The events of a file, encoded as they are read: their text is never held whole."""
     from fenchel.estimators.encoded import encode_events, encode_joint
+    from fenchel.features.hashing import require_no_counts
 
     y, weight = [], []
     encode = encode_joint if is_joint(reading) else encode_events
     events = _features(path, reading, y, weight)
-    data = encode(events, vocabulary=vocabulary, min_count=min_count)
+    require_no_counts(min_count, hash_bits)
+    data = encode(events, vocabulary=vocabulary, min_count=min_count, hash_bits=hash_bits)
     return replace(data, y=y, weight=_weights(weight))
 
 

@@ -186,6 +186,14 @@ def class_weight_words(weights: dict | str | None, text=str) -> tuple[str, ...]:
     return tuple(f"{text(label)}={weight:g}" for label, weight in weights.items())
 
 
+hash_bits = click.option(
+    "--hash-bits",
+    type=click.IntRange(1, 30),
+    default=None,
+    show_default="names and numbers as they are",
+    metavar="B",
+    help="2^B columns, which features share by the hash of their name or number: nothing is kept of them.",
+)
 valid = click.option(
     "--valid", type=FILE, metavar="FILE", help="Labelled data; the model's score on them is reported."
 )

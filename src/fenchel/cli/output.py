@@ -13,6 +13,9 @@ from fenchel.report.tables import Table, Told
 MOST_FOLDED = 1000  # rows that are folded to fit a terminal: rich takes a second for some thousand
 
 
+HASHED = "features share columns by their hash: which are heaviest is not known"
+
+
 def say(message: str, quiet: bool = False) -> None:
     """A message for the person at the terminal."""
     if not quiet:

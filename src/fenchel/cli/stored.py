@@ -56,9 +56,9 @@ def is_folder(path) -> bool:
     return os.path.isdir(path)
 
 
-def take_over(model, stored: Stored, names: tuple[str, ...]) -> None:
+def take_over(model, shards, names: tuple[str, ...]) -> None:
     """Settings that were chosen when the shards were written, but for those that the command line gives."""
-    own = {name: stored.shards.facts.get(name) for name in names if not options.given(name)}
+    own = {name: shards.facts.get(name) for name in names if not options.given(name)}
     model.set_params(**own)
 
 
@@ -117,7 +117,7 @@ def shard_sentences(paths, folder, settings, separator):
         if not template:
             columns = f"{X.n_columns + 1} columns"
             raise Failure(f"{source(paths[0])}: there is no default for {columns}; give --template")
-    names = "min_count", "bias", "boundaries", "rows", "overwrite"
+    names = "min_count", "hash_bits", "bias", "boundaries", "rows", "overwrite"
     own = {name: settings[name] for name in names}
     return shard_sequences(files, folder, template=template, read_as=read_as, **own)
 

@@ -8,7 +8,7 @@ from fenchel._mixed import Mixed
 from fenchel.constants import CONSTANTS, SPARSE
 from fenchel.estimators.base import Trained, classes_to_facts
 from fenchel.estimators.exported import export_to_crfsuite
-from fenchel.estimators.matching import match_names
+from fenchel.estimators.matching import match_names, match_nothing, match_numbers
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.sequence_labels import (
     LabelledSequences,
@@ -21,7 +21,9 @@ from fenchel.estimators.sequence_labels import (
 from fenchel.estimators.sequence_predictions import SequencePredictions
 from fenchel.estimators.settings import check_settings
 from fenchel.estimators.stored import refuse_targets, sequences_on_disk
-from fenchel.features.sequences import SOURCES, boundary_names, source_for, with_boundaries
+from fenchel.features.boundaries import boundary_names, with_boundaries
+from fenchel.features.hashing import require_no_counts
+from fenchel.features.sequences import SOURCES, source_for
 from fenchel.io.shards import Shards
 
 
@@ -46,6 +48,8 @@ class ChainCRF(SequencePredictions, Trained):
         holds attributes already.
     min_count : int, default 1
         An attribute that fewer tokens have is left out.
+    hash_bits : int or None, default None
+        Instead of names 2^hash_bits columns, which attributes share by chance: nothing is kept of them.
     observed : bool, default False
         Whether only pairs of attribute and label (and of neighbouring labels) that were seen have weights.
     transitions : bool, default True
@@ -84,6 +88,7 @@ class ChainCRF(SequencePredictions, Trained):
         loss="log",
         template=None,
         min_count=1,
+        hash_bits=None,
         observed=False,
         transitions=True,
         bias=False,
@@ -105,6 +110,7 @@ class ChainCRF(SequencePredictions, Trained):
         self.loss = loss
         self.template = template
         self.min_count = min_count
+        self.hash_bits = hash_bits
         self.observed = observed
         self.transitions = transitions
         self.bias = bias
@@ -152,7 +158,8 @@ class ChainCRF(SequencePredictions, Trained):
             refuse_targets(y, token_weight)
             return sequences_on_disk(self, X, sample_weight)
         require_sequences(X, template=self.template)
-        source = source_for(X, self.template) if source is None else source
+        require_no_counts(self.min_count, self.hash_bits)
+        source = source_for(X, self.template, self.hash_bits) if source is None else source
         data = with_boundaries(source.learn(X, self.min_count), self.bias, self.boundaries)
         codes, classes = code_labels(y, data.starts)
         if data.rows.n_columns == 0 and data.edges.n_columns == 0:
@@ -208,12 +215,17 @@ class ChainCRF(SequencePredictions, Trained):
 
     def shared_with(self, origin, data):
         """Labels, and attributes of tokens and of pairs of labels, by their names."""
-        names = data.source.names() + boundary_names(self.bias, self.boundaries)
-        return {
-            "label": match_names(data.classes.tolist(), origin.classes_.tolist()),
-            "attribute": match_names(names, origin.attribute_names_),
-            "attribute of pairs": match_names(data.source.edge_names(), origin.source_.edge_names()),
-        }
+        labels = match_names(data.classes.tolist(), origin.classes_.tolist())
+        if self.hash_bits != origin.hash_bits:
+            sizes = data.sequences.rows.n_columns, data.sequences.edges.n_columns
+            nothing = [match_nothing(*some) for some in zip(sizes, origin.sizes_, strict=True)]
+        elif self.hash_bits is not None:
+            nothing = [match_numbers(data.sequences.rows.n_columns, origin.sizes_[0]), match_nothing(0, 0)]
+        else:
+            names = data.source.names() + boundary_names(self.bias, self.boundaries)
+            pairs = data.source.edge_names(), origin.source_.edge_names()
+            nothing = [match_names(names, origin.attribute_names_), match_names(*pairs)]
+        return dict(zip(("label", "attribute", "attribute of pairs"), (labels, *nothing), strict=True))
 
     def _weights_from(self, origin, data, shared):
         labels, nodes, edges = shared.values()

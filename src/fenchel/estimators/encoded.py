@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from fenchel._sparse import Rows, take
 from fenchel.estimators.inputs import as_numbers, require_list
 from fenchel.features.encode import encode, encode_candidates
+from fenchel.features.hashing import Hashed, names_for, read_names
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.io.shards import Shards
 
@@ -34,7 +35,7 @@ class Encoded:
     """
 
     rows: Rows
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary | Hashed
     y: list
     weight: np.ndarray | None = None
     starts: np.ndarray | None = None
@@ -134,18 +135,18 @@ class StoredEvents(Encoded):
         return np.array([place[label] for label in self.disk.fact("classes", list)], np.int64)[self.y]
 
 
-def encode_events(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> Encoded:
-    """Events whose features are crossed with the labels; without a vocabulary they make one."""
+def encode_events(events, y=(), weight=None, *, vocabulary=None, min_count=1, hash_bits=None) -> Encoded:
+    """Events whose features are crossed with the labels; without a vocabulary they make one or are hashed."""
     require_list("events", events, f"{EVENTS}, each a dict or a list of names")
-    grow, known = vocabulary is None, Vocabulary() if vocabulary is None else vocabulary
+    grow, known = vocabulary is None, names_for(hash_bits) if vocabulary is None else vocabulary
     rows, vocabulary = encode(events, known, grow, min_count)
     return Encoded(rows, vocabulary, as_list(y), _weights(weight))
 
 
-def encode_joint(events, y=(), weight=None, *, vocabulary=None, min_count=1) -> Encoded:
+def encode_joint(events, y=(), weight=None, *, vocabulary=None, min_count=1, hash_bits=None) -> Encoded:
     """Events each of whose candidates has features of its own."""
     require_list("candidates", events, f"{EVENTS}, each a dict of the candidates' features or a list of them")
-    grow, known = vocabulary is None, Vocabulary() if vocabulary is None else vocabulary
+    grow, known = vocabulary is None, names_for(hash_bits) if vocabulary is None else vocabulary
     rows, starts, candidates, vocabulary = encode_candidates(events, known, grow, min_count)
     return Encoded(rows, vocabulary, as_list(y), _weights(weight), starts, candidates)
 
@@ -165,10 +166,10 @@ def events_on_disk(shards: Shards, weight=None) -> Encoded:
     return StoredEvents(shards.rows, _stored_names(shards), codes, both, disk=shards)
 
 
-def _stored_names(shards) -> Vocabulary:
+def _stored_names(shards) -> Vocabulary | Hashed:
     try:
-        vocabulary = Vocabulary.from_arrays(shards.array("text"), shards.array("offsets"))
-    except ValueError:
+        vocabulary = read_names(shards.arrays)
+    except (ValueError, KeyError):
         raise shards.damaged("text") from None
     if len(vocabulary) != shards.fact("columns", int):
         raise shards.damaged("offsets")

@@ -48,13 +48,19 @@ def _obstacle(model) -> str:
 class LinearExports:
     """How linear models of rows are written for other programs: LogisticRegression, LinearSVC."""
 
+    def _require_columns(self, where):
+        """Refuse weights whose columns only this library finds."""
+        check_is_fitted(self)
+        if self.hash_bits is not None:
+            raise ValueError(f"{where} does not hash columns as hash_bits={self.hash_bits} does; fit without")
+
     def to_liblinear(self, path) -> None:
         """Write the model as LIBLINEAR's text file, which its `predict` reads: the same labels.
 
         Labels must be whole numbers. Probabilities are the same for two classes only: of more, LIBLINEAR's
         are one-against-rest.
         """
-        check_is_fitted(self)
+        self._require_columns("LIBLINEAR")
         machine = "L2R_L1LOSS_SVC_DUAL" if self.classes_.size == 2 else "MCSVM_CS"
         solver = machine if self.loss == "hinge" else "L2R_LR"
         write_liblinear(path, LinearModel(self.classes_, dense(self.coef_), self.intercept_, solver))
@@ -65,7 +71,7 @@ class LinearExports:
         The certificate and names of features are among its notes. Needs the package onnx, which
         pip install 'fenchel[onnx]' brings.
         """
-        check_is_fitted(self)
+        self._require_columns("ONNX")
         if len({isinstance(label, str) for label in self.classes_.tolist()}) > 1:
             raise ValueError("ONNX has labels that are all strings or all numbers; fit with str(label)")
         facts = {"class": type(self).__name__, "certificate": str(self.certificate_)}

@@ -6,27 +6,29 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from fenchel import problems
-from fenchel.estimators.base import Trained, classes_to_facts
+from fenchel.estimators.base import Trained
 from fenchel.estimators.exported import LinearExports
 from fenchel.estimators.inputs import dense, is_plain, refuse_missing, weighted_by_class, whole_classes
 from fenchel.estimators.labelled_rows import LabelledRows, rows_on_disk
-from fenchel.estimators.matching import match_names, match_numbers
+from fenchel.estimators.linear_files import LinearFiles
+from fenchel.estimators.matching import match_names, match_nothing, match_numbers
 from fenchel.estimators.proving import ProvenRows
-from fenchel.estimators.restored import read_classes, read_count, read_offset_range, read_weights
 from fenchel.estimators.settings import check_settings
+from fenchel.features.hashing import hashed_columns
 from fenchel.io.shards import Shards
 
 
-class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
+class LinearClassifier(ProvenRows, LinearExports, LinearFiles, ClassifierMixin, Trained):
     """A linear model of classes: fit, decision_function, predict. `loss` names what it minimises.
 
     Two classes share one weight vector; of more, each has its own.
     """
 
     loss: str
+    hash_bits = None  # of a class that does not take it
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         fit_intercept=True,
         intercept_scaling=None,
         class_weight=None,
+        hash_bits=None,
         max_iter=1000,
         max_seconds=None,
         warm_start=False,
@@ -51,6 +54,7 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.hash_bits = hash_bits
         self.max_iter = max_iter
         self.max_seconds = max_seconds
         self.warm_start = warm_start
@@ -76,6 +80,9 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
             self.n_features_in_ = data.X.n_columns
             return data
         X, y = self._validate(X, y)
+        if self.hash_bits is not None:
+            X, self.n_features_in_ = hashed_columns(X, self.hash_bits), 2**self.hash_bits
+            vars(self).pop("feature_names_in_", None)
         classes, codes = self._encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -153,7 +160,8 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         if names is not None and old is not None:
             features = match_names(names.tolist(), old.tolist())
         else:
-            features = match_numbers(data.X.shape[1], origin.n_features_in_)
+            alike = match_numbers if self.hash_bits == origin.hash_bits else match_nothing
+            features = alike(data.X.shape[1], origin.n_features_in_)
         return {"class": match_names(data.classes.tolist(), origin.classes_.tolist()), "feature": features}
 
     def _weights_from(self, origin, data, shared):
@@ -195,9 +203,15 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
     def decision_function(self, X):
         """Scores: of two classes (n,), positive for classes_[1]; of more (n, classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        X = self._known_columns(X)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if self.classes_.size == 2 else scores
+
+    def _known_columns(self, X, **settings):
+        """The columns of X as those of coef_; where these are hashed, X may have any number of them."""
+        if self.hash_bits is None:
+            return validate_data(self, X, accept_sparse="csr", reset=False, **settings)
+        return hashed_columns(check_array(X, accept_sparse="csr", **settings), self.hash_bits)
 
     def predict(self, X):
         """Labels (n,)."""
@@ -208,38 +222,6 @@ class LinearClassifier(ProvenRows, LinearExports, ClassifierMixin, Trained):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _to_file(self):
-        facts = classes_to_facts(self.classes_) | {"n_features_in": int(self.n_features_in_)}
-        if hasattr(self, "feature_names_in_"):
-            facts["feature_names_in"] = [str(name) for name in self.feature_names_in_]
-        if self.offset_range_ is not None and np.isfinite(self.offset_range_).all():
-            facts["offset_range"] = np.asarray(self.offset_range_).tolist()
-        facts["dtype"] = self.coef_.dtype.name
-        weights = {"coef": dense(self.coef_), "intercept": self.intercept_}
-        return {name: array.astype(np.float64) for name, array in weights.items()}, facts
-
-    def _from_file(self, arrays, facts):
-        self.classes_ = read_classes(facts, least=2)
-        if (self.classes_[1:] <= self.classes_[:-1]).any():
-            raise ValueError("the classes do not increase")
-        outputs = 1 if self.classes_.size == 2 else self.classes_.size
-        self.n_features_in_ = read_count(facts, "n_features_in", least=1)
-        self.coef_ = read_weights(arrays, "coef", (outputs, self.n_features_in_))
-        self.intercept_ = read_weights(arrays, "intercept", (outputs,))
-        if facts.get("dtype") == "float32":
-            if max(np.abs(self.coef_).max(), np.abs(self.intercept_).max()) > np.finfo(np.float32).max:
-                raise ValueError("coef holds values that are no float32")
-            self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
-        if "offset_range" in facts:
-            self._offsets = read_offset_range(facts["offset_range"], outputs)
-        if "feature_names_in" in facts:
-            names = facts["feature_names_in"]
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise ValueError("feature_names_in is not a list of names")
-            if len(names) != self.n_features_in_:
-                raise ValueError(f"{len(names)} names of {self.n_features_in_} features")
-            self.feature_names_in_ = np.array(names, dtype=object)
 
 
 class LogisticRegression(LinearClassifier):
@@ -267,6 +249,9 @@ class LogisticRegression(LinearClassifier):
         LIBLINEAR.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied into the sample weights.
+    hash_bits : int or None, default None
+        Columns share 2^hash_bits weights by the hash of their number, however many there are; `predict` then
+        takes X of any number of columns, too.
     max_iter : int or inf, default 1000
         Passes over the data: none is begun at or past this many, but at least one is made. The look at the
         start of a warm start is not counted.
@@ -314,6 +299,7 @@ class LogisticRegression(LinearClassifier):
         fit_intercept=True,
         intercept_scaling=None,
         class_weight=None,
+        hash_bits=None,
         max_iter=1000,
         max_seconds=None,
         warm_start=False,
@@ -329,6 +315,7 @@ class LogisticRegression(LinearClassifier):
             fit_intercept=fit_intercept,
             intercept_scaling=intercept_scaling,
             class_weight=class_weight,
+            hash_bits=hash_bits,
             max_iter=max_iter,
             max_seconds=max_seconds,
             warm_start=warm_start,

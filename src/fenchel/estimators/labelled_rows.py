@@ -8,6 +8,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from fenchel._sparse import Rows
 from fenchel.design import AT_ONCE
+from fenchel.estimators.stored import require_settings
 from fenchel.io.shards import Shards
 
 
@@ -35,6 +36,7 @@ def rows_on_disk(model, shards: Shards, y, sample_weight) -> LabelledRows:
     shards.require("rows", type(model).__name__)
     if y is not None:
         raise ValueError("shards hold their labels; call fit(shards) without y")
+    require_settings(model, shards, ("hash_bits",))
     shards.verify()
     rows, labels = shards.rows, shards.array("labels")
     classes = np.array(shards.fact("classes", list), dtype=np.float64)

@@ -34,6 +34,11 @@ def match_names(new: Sequence, old: Sequence) -> Match:
     return Match(*np.array(pairs, np.int64).reshape(-1, 2).T, len(new), len(old))
 
 
+def match_nothing(new: int, old: int) -> Match:
+    """Columns of which none is known to be the same."""
+    return Match(np.empty(0, np.int64), np.empty(0, np.int64), new, old)
+
+
 def match_numbers(new: int, old: int) -> Match:
     """Columns without names are the same where their number is."""
     both = np.arange(min(new, old))

@@ -22,11 +22,12 @@ from fenchel.estimators.encoded import (
 )
 from fenchel.estimators.explanation import Explanation, FeatureWeight, heaviest
 from fenchel.estimators.inputs import as_numbers, weighted_by_class
-from fenchel.estimators.matching import match_names, match_numbers
+from fenchel.estimators.matching import match_names, match_nothing, match_numbers
 from fenchel.estimators.proving import norms, proven_candidates, proven_tops, radius_of
 from fenchel.estimators.restored import read_classes, read_weights
 from fenchel.estimators.settings import check_settings, check_whole
-from fenchel.features.vocabulary import Vocabulary
+from fenchel.estimators.stored import require_settings
+from fenchel.features.hashing import read_names, require_no_counts
 from fenchel.io.shards import Shards
 from fenchel.losses import LOSSES
 
@@ -57,6 +58,8 @@ class MaxEnt(ClassifierMixin, Trained):
         hinge makes it a max-margin model (Crammer and Singer's), without probabilities.
     min_count : int, default 1
         A feature that fewer events have is left out.
+    hash_bits : int or None, default None
+        Instead of names 2^hash_bits columns, which features share by chance: nothing is kept of them.
     observed : bool, default False
         Whether only pairs of attribute and label that were seen have weights; not of a joint model.
     l1_ratio : float, default 0.0
@@ -70,7 +73,7 @@ class MaxEnt(ClassifierMixin, Trained):
     ----------
     coef_ : array (labels, attributes); of a joint model (1, features)
     classes_ : array of the labels; a joint model has none, as each event brings its own
-    vocabulary_ : Vocabulary, the names of the columns of coef_
+    vocabulary_ : Vocabulary, the names of the columns of coef_; with hash_bits what hashes them
     layout_ : "crossed" or "joint"
     n_iter_ : int, passes used
     certificate_ : Certificate with primal, dual, gap, relative_gap, status; str() of it is a sentence
@@ -92,6 +95,7 @@ class MaxEnt(ClassifierMixin, Trained):
         *,
         loss="log",
         min_count=1,
+        hash_bits=None,
         observed=False,
         l1_ratio=0.0,
         class_weight=None,
@@ -109,6 +113,7 @@ class MaxEnt(ClassifierMixin, Trained):
         self.C = C
         self.loss = loss
         self.min_count = min_count
+        self.hash_bits = hash_bits
         self.observed = observed
         self.l1_ratio = l1_ratio
         self.class_weight = class_weight
@@ -156,8 +161,9 @@ class MaxEnt(ClassifierMixin, Trained):
         check_settings(self)
         if isinstance(events, Shards) and not joint:
             return self._encode_stored(events, y, sample_weight)
+        require_no_counts(self.min_count, self.hash_bits)
         encode = encode_joint if joint else encode_events
-        return encode(events, y, sample_weight, min_count=self.min_count)
+        return encode(events, y, sample_weight, min_count=self.min_count, hash_bits=self.hash_bits)
 
     def _encode_stored(self, shards, y, sample_weight):
         """The events of shards, whose features were chosen when they were written."""
@@ -166,6 +172,7 @@ class MaxEnt(ClassifierMixin, Trained):
         data, least = events_on_disk(shards, sample_weight), shards.fact("min_count", int)
         if self.min_count not in (1, least):
             raise ValueError(f"the shards were written with min_count={least}; write them anew for another")
+        require_settings(self, shards, ("hash_bits",))
         return data
 
     def problem(self, data: Encoded):
@@ -210,9 +217,13 @@ class MaxEnt(ClassifierMixin, Trained):
 
     def shared_with(self, origin, data):
         """Features and labels by their names; of candidates the features alone."""
-        features = match_names(data.vocabulary.names, origin.vocabulary_.names)
-        if origin.layout_ != _layout(data):
-            return {"feature": match_names((), origin.vocabulary_.names)._replace(total=features.total)}
+        sizes = len(data.vocabulary), len(origin.vocabulary_)
+        if origin.layout_ != _layout(data) or self.hash_bits != origin.hash_bits:
+            return {"feature": match_nothing(*sizes)}
+        if self.hash_bits is not None:
+            features = match_numbers(*sizes)
+        else:
+            features = match_names(data.vocabulary.names, origin.vocabulary_.names)
         if data.joint:
             return {"feature": features}
         labels = match_names(data.classes.tolist(), origin.classes_.tolist())
@@ -369,7 +380,7 @@ class MaxEnt(ClassifierMixin, Trained):
 
     def _from_file(self, arrays, facts):
         self.layout_ = facts["layout"]
-        self.vocabulary_ = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
+        self.vocabulary_ = read_names(arrays)
         columns = 1
         if self.layout_ == "crossed":
             self.classes_ = read_classes(facts)

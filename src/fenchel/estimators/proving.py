@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel._sparse import Rows, Table, as_csr, as_features, squared_norms
 from fenchel.estimators.inputs import dense
@@ -101,7 +101,7 @@ class ProvenRows:
         """
         check_is_fitted(self)
         radius = radius_of(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._known_columns(X, dtype=np.float64)
         squares, constant = squared_norms(as_features(X)), self._scaled_intercept
         bounds = radius * np.sqrt(squares + (constant or 0.0) ** 2)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)

@@ -19,7 +19,8 @@ from fenchel.estimators.sequence_labels import (
     require_sequences,
 )
 from fenchel.estimators.settings import check_count
-from fenchel.features.sequences import Sequences, with_boundaries
+from fenchel.features.boundaries import with_boundaries
+from fenchel.features.sequences import Sequences
 from fenchel.structures import decoding
 from fenchel.structures.chain import Chain
 from fenchel.structures.decoding import Unlabelled

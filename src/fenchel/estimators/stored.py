@@ -12,7 +12,7 @@ from fenchel.features.templates import Template
 from fenchel.io.shards import Shards
 
 
-def require_settings(model, shards: Shards, names: tuple[str, ...], min_count: int) -> None:
+def require_settings(model, shards: Shards, names: tuple[str, ...], min_count: int = 1) -> None:
     """ValueError where the model was made with other settings than the shards were written with.
 
     min_count: its default, which stands for that of the shards.
@@ -33,7 +33,7 @@ def sequences_on_disk(model, shards: Shards, weight=None) -> LabelledSequences:
     """The sequences that shards hold, known to be as they were written; weight: (n,), times their own."""
     shards.require("sequences", type(model).__name__)
     shards.verify()
-    require_settings(model, shards, ("bias", "boundaries", "min_count"), min_count=1)
+    require_settings(model, shards, ("bias", "boundaries", "hash_bits", "min_count"), min_count=1)
     starts, codes = shards.starts("starts", shards.n), shards.array("labels")
     tokens, classes = int(starts[-1]), _classes(shards)
     if codes.size != tokens or (codes.size and codes.max() >= classes.size):

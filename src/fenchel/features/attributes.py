@@ -75,8 +75,7 @@ class Extractor:
             if counts is None:
                 self._begin(tokens.n_columns)
                 counts = self._unary.counts(), self._edges.counts()
-            if tokens.n_columns != self.n_columns:
-                raise ValueError(f"{tokens.n_columns} columns, expected {self.n_columns} as before")
+            self._require_same_columns(tokens)
             grid = self._words.lay_out(tokens)
             for some in counts:
                 some.add(grid)
@@ -88,14 +87,22 @@ class Extractor:
 
     def transform(self, tokens: Tokens) -> tuple[Rows, Rows | None]:
         """The rows of tokens, as `fit` gives them; attributes it did not learn are dropped."""
+        self._require_width(tokens)
+        grid = self._words.lay_out(tokens)
+        return self._unary.look_up(grid), self._edges.look_up(grid) if self._edges.lines else None
+
+    def _require_same_columns(self, tokens):
+        if tokens.n_columns != self.n_columns:
+            raise ValueError(f"{tokens.n_columns} columns, expected {self.n_columns} as before")
+
+    def _require_width(self, tokens):
+        """Refuse tokens that lack columns."""
         self._fitted()
         if tokens.n_tokens and tokens.n_columns < self._width:
             self.template.lines_for(tokens.n_columns)  # names the line
             raise ValueError(
                 f"the data have {tokens.n_columns} columns, the model was trained on {self._width}"
             )
-        grid = self._words.lay_out(tokens)
-        return self._unary.look_up(grid), self._edges.look_up(grid) if self._edges.lines else None
 
     def names(self, ids=None) -> list:
         """The names of attributes, all by default."""
@@ -189,7 +196,7 @@ class _Attributes:
         place = {head: g for g, head in enumerate(self._heads)}
         group = [place[head] for head in heads]
         self._width = np.array([len(texts) - 1 for texts, _ in self._heads], np.uint64)
-        self._plan = _plan(lines, group, sources, edges)
+        self.plan = _plan(lines, group, sources, edges)
 
     @property
     def size(self):
@@ -197,7 +204,7 @@ class _Attributes:
 
     def learn(self, grid, min_count):
         """Rows of all tokens; groups and keys become those of the attributes met."""
-        plan, n = self._plan, int(grid.starts[-1])
+        plan, n = self.plan, int(grid.starts[-1])
         numbers = np.empty((len(self.lines), n), np.uint32)
         keys, begin = [], np.zeros(len(self._heads) + 1, np.uint64)
         for g, width in enumerate(self._width):
@@ -207,13 +214,13 @@ class _Attributes:
             begin[g + 1] = begin[g] + np.uint64(met.count)
         new, size = interning.renumber(numbers, plan.group, begin, min_count)
         self._arrange(keys, begin, new, int(size))
-        rows = _empty_rows(n, numbers.size - np.count_nonzero(numbers == ABSENT))
+        rows = empty_rows(n, numbers.size - np.count_nonzero(numbers == ABSENT))
         nnz = interning.fill_rows(numbers, plan.group, begin, new, *rows)
-        return _trimmed(rows, nnz, self.size)
+        return trimmed(rows, nnz, self.size)
 
     def counts(self) -> AttributeCounts:
         """Of no token yet: for `choose`, where all tokens do not fit memory."""
-        return AttributeCounts(self._plan, self._width)
+        return AttributeCounts(self.plan, self._width)
 
     def choose(self, counts: AttributeCounts, min_count) -> None:
         """Make groups and keys those of the attributes counted so often."""
@@ -263,9 +270,9 @@ class _Attributes:
     def look_up(self, grid):
         """Rows of the tokens, attributes that are not here left out."""
         n = int(grid.starts[-1])
-        rows = _empty_rows(n, n * len(self.lines))
-        nnz = interning.look_up_rows(self._plan, grid, self._table, *rows)
-        return _trimmed(rows, nnz, self.size)
+        rows = empty_rows(n, n * len(self.lines))
+        nnz = interning.look_up_rows(self.plan, grid, self._table, *rows)
+        return trimmed(rows, nnz, self.size)
 
     def names(self, values, ids=None):
         """The texts of the lines with the values of the macros in between."""
@@ -311,11 +318,11 @@ def _ends_of(sizes):
     return ends
 
 
-def _empty_rows(n, capacity):
+def empty_rows(n, capacity):
     return np.zeros(n + 1, np.uint64), np.empty(capacity, np.uint32), np.empty(capacity)
 
 
-def _trimmed(rows, nnz, n_columns):
+def trimmed(rows, nnz, n_columns):
     indptr, indices, data = rows
     return Rows(indptr, indices[:nnz], data[:nnz], n_columns)
 

@@ -245,7 +245,7 @@ def _check_finite(X, vocabulary, describe):
     if wrong.size:
         at = wrong[0]
         row = int(np.searchsorted(X.indptr, at, "right")) - 1
-        name, value = vocabulary.names[X.indices[at]], X.data[at]
+        name, value = vocabulary.name_of(X.indices[at]), X.data[at]
         raise ValueError(f"{describe(row)}: feature {name!r} is {value}; features must be finite numbers")
 
 

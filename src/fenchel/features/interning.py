@@ -106,7 +106,7 @@ def lay_out(starts, codes, column, ids, base, stride, pads, reach, out):
 # Kernels called for each occurrence take arrays, not named tuples: taking an array out of one counts its
 # references up and down, and looking up an attribute took 120 ns instead of 67 ns.
 @helper(cache=True, nogil=True, forceinline=True)
-def _find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
+def find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
     """Whether all macros of a line have a value at place t of the sentence first:end; the key is written."""
     j = _ZERO
     for m in range(macro, last_macro):
@@ -120,7 +120,7 @@ def _find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
 
 
 @helper(cache=True, nogil=True, forceinline=True)
-def _is_placed(place, skip_first, t, first, end):
+def is_placed(place, skip_first, t, first, end):
     """Whether a line has an attribute at place t of the sentence first:end at all."""
     if t == first and skip_first:
         return False
@@ -128,7 +128,7 @@ def _is_placed(place, skip_first, t, first, end):
 
 
 @helper(cache=True, nogil=True)
-def _shifts(plan, size):
+def shifts(plan, size):
     """(M,) how far the value of each macro is from the place it counts from, in values of a Grid."""
     shift = np.empty(plan.source.size, np.uint64)
     for m in range(shift.size):
@@ -137,7 +137,7 @@ def _shifts(plan, size):
 
 
 @helper(cache=True, nogil=True, forceinline=True)
-def _tag(keys, begin, width):
+def key_tag(keys, begin, width):
     """A hash of 32 bits: it chooses the slot and is kept there."""
     h = _ODD
     for j in range(begin, begin + width):
@@ -201,7 +201,7 @@ def intern_group(plan, grid, lines, met, numbers):
     """
     slots, keys, count, width = met
     key = np.empty(width, np.uint32)
-    values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, _shifts(plan, grid.size)
+    values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, shifts(plan, grid.size)
     skip_first, reach = plan.skip_first, np.uint64(grid.reach)
     for line in lines:
         place, macro, last_macro = plan.place[line], plan.begin[line], plan.begin[line + _ONE]
@@ -212,11 +212,11 @@ def intern_group(plan, grid, lines, met, numbers):
             at = end + reach
             for t in range(first, end):
                 numbers[line, t - pad] = ABSENT
-                if not _is_placed(place, skip_first, t, first, end):
+                if not is_placed(place, skip_first, t, first, end):
                     continue
-                if not _find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
+                if not find_key(values, shift, anchor, macro, last_macro, t, first, end, key):
                     continue
-                tag = _tag(key, _ZERO, width)
+                tag = key_tag(key, _ZERO, width)
                 slot = _find_slot(slots, keys, key, width, tag)
                 if slots[slot] == _ZERO:
                     if (count + _ONE) * width > np.uint64(keys.size):
@@ -271,7 +271,7 @@ def _sort(indices, begin, end, gap):
 
 
 @helper(cache=True, nogil=True, forceinline=True)
-def _finish_row(indices, data, begin, end):
+def finish_row(indices, data, begin, end):
     """Sort the row begin:end and add up what is there more than once; return its new end."""
     if end - begin > np.uint64(
         30
@@ -313,7 +313,7 @@ def fill_rows(numbers, group, group_begin, new, indptr, indices, data):
                 if a != ABSENT:
                     indices[nnz] = a
                     nnz += _ONE
-        nnz = _finish_row(indices, data, begin, nnz)
+        nnz = finish_row(indices, data, begin, nnz)
         indptr[t + _ONE] = nnz
     return nnz
 
@@ -326,7 +326,7 @@ def fill_table(groups, table):
     """Put all attributes in their slots, written; return the first whose key is not its alone, or −1."""
     for a in range(np.uint64(groups.size)):
         g, begin = groups[a], table.key_begin[a]
-        tag = _tag(table.keys, begin, table.width[g])
+        tag = key_tag(table.keys, begin, table.width[g])
         at = tag & table.mask[g]
         while table.slots[table.slot_begin[g] + at] != _ZERO:
             entry = table.slots[table.slot_begin[g] + at]
@@ -341,7 +341,7 @@ def fill_table(groups, table):
 @njit(cache=True, nogil=True, forceinline=True)
 def _look_up(slots, first, mask, keys, key_begin, key, width):
     """The attribute of a key, or ABSENT."""
-    tag = _tag(key, _ZERO, width)
+    tag = key_tag(key, _ZERO, width)
     at = tag & mask
     while True:
         entry = slots[first + at]
@@ -357,7 +357,7 @@ def _look_up(slots, first, mask, keys, key_begin, key, width):
 @njit(cache=True, nogil=True)
 def look_up_rows(plan, grid, table, indptr, indices, data):
     """Rows of the attributes that the table holds; indptr, indices, data written; returns their number."""
-    values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, _shifts(plan, grid.size)
+    values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, shifts(plan, grid.size)
     skip_first, reach, begin, places, group = (
         plan.skip_first,
         np.uint64(grid.reach),
@@ -376,16 +376,16 @@ def look_up_rows(plan, grid, table, indptr, indices, data):
         for t in range(first, end):
             row = nnz
             for k in range(n_lines):
-                if not _is_placed(places[k], skip_first, t, first, end):
+                if not is_placed(places[k], skip_first, t, first, end):
                     continue
-                if not _find_key(values, shift, anchor, begin[k], begin[k + _ONE], t, first, end, key):
+                if not find_key(values, shift, anchor, begin[k], begin[k + _ONE], t, first, end, key):
                     continue
                 g = group[k]
                 a = _look_up(slots, slot_begin[g], mask[g], keys, key_begin, key, width[g])
                 if a != ABSENT:
                     indices[nnz] = a
                     nnz += _ONE
-            nnz = _finish_row(indices, data, row, nnz)
+            nnz = finish_row(indices, data, row, nnz)
             token += _ONE
             indptr[token] = nnz
     return nnz

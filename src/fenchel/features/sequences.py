@@ -9,6 +9,7 @@ Each source learns its attributes once and afterwards gives rows in the same col
 A source is picked by what the user gives: Tokens or a template, dicts and lists of names, arrays, pairs.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,11 +21,10 @@ from fenchel._sparse import Rows, Table, as_csr, as_features, as_rows
 from fenchel.features.attributes import Extractor
 from fenchel.features.counting import frequent_names
 from fenchel.features.encode import encode
+from fenchel.features.hashed_attributes import HashedExtractor
+from fenchel.features.hashing import Hashed, names_for, read_names
 from fenchel.features.naming import NAMINGS, PLAIN
 from fenchel.features.tokens import Tokens
-from fenchel.features.vocabulary import Vocabulary
-
-BIAS, START, END = "__bias__", "__start__", "__end__"
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,23 @@ class NamedAttributes:
     kind = "named"
     transitions = True
 
-    def __init__(self, function=None, naming=PLAIN):
+    def __init__(self, function=None, naming=PLAIN, hash_bits=None):
         """function(sentence, position) -> attributes of the token there, where X holds something else.
 
-        naming: how dicts name their attributes.
+        naming: how dicts name their attributes. hash_bits: names are hashed to so many columns, not kept.
         """
         self.function = function
         self.naming = naming
-        self.vocabulary = Vocabulary()
+        self.vocabulary = names_for(hash_bits)
 
     def learn(self, X, min_count) -> Sequences:
         return self._encode(X, True, min_count)
 
     def learn_batches(self, batches, min_count) -> None:
-        self.vocabulary = frequent_names(map(self._tokens, batches), min_count, self.naming)
+        if isinstance(self.vocabulary, Hashed):
+            deque(batches, maxlen=0)  # who gives them may learn from them
+        else:
+            self.vocabulary = frequent_names(map(self._tokens, batches), min_count, self.naming)
 
     def read(self, X) -> Sequences:
         return self._encode(X, False, 1)
@@ -109,7 +112,7 @@ class NamedAttributes:
         if not isinstance(facts["function"], bool):
             raise ValueError(f"function is {facts['function']!r}, expected true or false")
         source = cls(_lost_function if facts["function"] else None, naming)
-        source.vocabulary = Vocabulary.from_arrays(arrays["text"], arrays["offsets"])
+        source.vocabulary = read_names(arrays)
         return source
 
 
@@ -136,7 +139,9 @@ class TemplateAttributes:
 
     kind = "template"
 
-    def __init__(self, template):
+    def __init__(self, template, hash_bits=None):
+        if hash_bits is not None and not isinstance(template, Extractor):
+            template = HashedExtractor(template, hash_bits)
         self.extractor = template if isinstance(template, Extractor) else Extractor(template)
 
     @property
@@ -169,6 +174,8 @@ class TemplateAttributes:
 
     @classmethod
     def from_file(cls, facts, arrays):
+        if "hash_bits" in facts["extractor"]:
+            return cls(HashedExtractor.from_facts(facts["extractor"]))
         return cls(Extractor.from_arrays(facts["extractor"], arrays))
 
 
@@ -334,53 +341,29 @@ SOURCES = {
 }
 
 
-def source_for(X, template):
-    """The source of attributes that fits what the user gives."""
+def source_for(X, template, hash_bits=None):
+    """The source of attributes that fits what the user gives; hash_bits: of names and templates."""
     if isinstance(X, list | tuple) and X and _is_paired(X[0]):
-        return PairedAttributes(
-            source_for([x[1] for x in X if _is_paired(x)], template), NumberedAttributes()
-        )
+        tokens = source_for([x[1] for x in X if _is_paired(x)], template, hash_bits)
+        return PairedAttributes(tokens, NumberedAttributes())
     if callable(template):
-        return NamedAttributes(template)
+        return NamedAttributes(template, hash_bits=hash_bits)
     if template is not None:
-        return TemplateAttributes(template)
+        return TemplateAttributes(template, hash_bits)
     if isinstance(X, Tokens):
         raise ValueError(
             "columns of strings need a template: the name of a preset, a template file or a function"
         )
     first = next((x for x in X if _length(x) > 0), None) if isinstance(X, list | tuple | np.ndarray) else None
-    is_array = sp.issparse(first) or (isinstance(first, np.ndarray) and first.ndim == 2)
-    return NumberedAttributes() if is_array else NamedAttributes()
+    if not (sp.issparse(first) or (isinstance(first, np.ndarray) and first.ndim == 2)):
+        return NamedAttributes(hash_bits=hash_bits)
+    if hash_bits is not None:
+        raise ValueError("hash_bits applies to named attributes, but these are arrays; leave it out")
+    return NumberedAttributes()
 
 
 def _length(x):
     return x.shape[0] if hasattr(x, "shape") and x.shape else len(x) if hasattr(x, "__len__") else 1
-
-
-def with_boundaries(data: Sequences, bias: bool, boundaries: bool) -> Sequences:
-    """The sequences with columns behind the others: one on every token, one on the first, one on the last."""
-    if not (bias or boundaries):
-        return data
-    N, starts = data.rows.shape[0], data.starts.astype(np.int64)
-    columns = [np.ones(N)] if bias else []
-    if boundaries:
-        first, last, full = np.zeros(N), np.zeros(N), np.diff(starts) > 0
-        first[starts[:-1][full]] = 1.0
-        last[starts[1:][full] - 1] = 1.0
-        columns += [first, last]
-    more = np.column_stack(columns)
-    if isinstance(data.rows, Table):
-        rows = as_features(np.hstack([data.rows.matrix, more]))
-    elif isinstance(data.rows, Mixed):
-        sparse, table = data.rows.apart()
-        rows = beside(sparse, np.hstack([table.matrix, more]))
-    else:
-        rows = as_rows(sp.hstack([as_csr(data.rows), sp.csr_matrix(more)], format="csr"))
-    return Sequences(rows, data.edges, data.starts)
-
-
-def boundary_names(bias: bool, boundaries: bool) -> list:
-    return [BIAS] * bias + [START, END] * boundaries
 
 
 def _with_edges(tokens, rows, edges):

@@ -34,6 +34,10 @@ class Vocabulary:
         """The names in the order of their ids, as a new list."""
         return list(self._ids)
 
+    def name_of(self, number: int) -> str:
+        """The name of an id."""
+        return self.names[number]
+
     def add(self, name) -> int:
         """The id of a name, which becomes the next one if it is new."""
         return self._ids[name]

@@ -18,9 +18,7 @@ enough for a handful of them, drawn from all over the files, to be in memory at 
 in a random order though text is often sorted, and nothing has to be shuffled on disk.
 """
 
-import mmap
 import os
-import sys
 import tempfile
 from functools import cached_property
 from pathlib import Path
@@ -33,23 +31,15 @@ from fenchel._memory import available_bytes
 from fenchel._sparse import Rows
 from fenchel.errors import DataError
 from fenchel.io._json import parse_json
-from fenchel.io.paging import Paged
+from fenchel.io.backing import Backing
+from fenchel.io.paging import IN_MEMORY, Paged
 from fenchel.io.shard_writer import FORMAT, MANIFEST, VERSION, ShardWriter
 
 MEMORY = 1 << 28  # bytes of examples at a time: more mix no better
-PROGRAM, COPIES = (
-    3 << 26,
-    8,
-)  # what a process has before training; arrays of the size of all weights or examples
+PROGRAM, COPIES = 3 << 26, 8  # what a process has before training; arrays of all weights or examples
 FOR_A_WHILE = 40  # bytes of each example while a problem is made, or its gap looked at
 BLOCK = 1 << 24  # bytes at a time where checksums are computed
-IN_MEMORY = 1 << 26  # bytes up to which an array of dual variables is no burden
-POPULATE_READ = (
-    22  # of madvise, in Linux from 5.14 on; elsewhere it is refused, and pages come as they are met
-)
-# Pages that nobody writes to need no promise of memory; Python names this flag from 3.13 on.
 ROW_ARRAYS = "indptr", "indices", "data"
-NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 def _overlapping(array):
@@ -85,7 +75,8 @@ class Shards(Paged):
             raise ValueError(f"memory={memory!r} must be a positive number of bytes")
         self.folder, self.total, self.client = Path(folder), None, client
         self.memory = min(MEMORY, available_bytes() // 8 + 1) if memory is None else memory
-        manifest, self._maps, self._verified = self._manifest(), {}, False
+        manifest, self._verified = self._manifest(), False
+        self._backings, self._companions = {}, []
         try:
             self._shards, self._common = manifest["shards"], manifest["common"]
             self.kind, self.facts = manifest["kind"], manifest["facts"]
@@ -147,13 +138,8 @@ class Shards(Paged):
         if count == 0:
             return np.empty(0, kind)
         with open(path, "rb") as file:
-            self._maps[name] = mmap.mmap(
-                file.fileno(),
-                0,
-                flags=mmap.MAP_PRIVATE | NORESERVE,
-                prot=mmap.PROT_READ | mmap.PROT_WRITE,
-            )
-        return np.frombuffer(self._maps[name], kind)
+            self._backings[name] = Backing(file, shared=False)
+        return self._backings[name].map(kind)
 
     def __repr__(self):
         return f"<Shards of {self.n} examples ({self.kind}) in {str(self.folder)!r}>"
@@ -283,7 +269,7 @@ class Shards(Paged):
                     writer.append(int(np.diff(self.pieces)[number]), **{name: arrays[name] for name in names})
                     writer.cut()
                     ends = {name: int(arrays[name][-1]) for name in ends}
-                    self._advise((number,), mmap.MADV_DONTNEED)
+                    self.dismiss(np.array([number]))
                 writer.finish(facts)
             other = Shards(place, self.memory)
         other.folder = self.folder  # where dual variables go, and what errors speak of
@@ -321,13 +307,3 @@ class Shards(Paged):
     def _scratch(self) -> Path | None:
         """The folder of files that come and go: this one, or the system's own where it may not be written."""
         return self.folder if os.access(self.folder, os.W_OK) else None
-
-    def room(self, shape) -> np.ndarray:
-        """An array for dual variables: where it is large, on disk, in a file that nobody else sees."""
-        size = 8 * int(np.prod(shape, dtype=np.int64))
-        if size <= IN_MEMORY:
-            return np.empty(shape)
-        with tempfile.TemporaryFile(dir=self._scratch) as file:
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, not a crash later
-            pages = mmap.mmap(file.fileno(), size)
-        return np.frombuffer(pages, np.float64).reshape(shape)

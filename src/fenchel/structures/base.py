@@ -66,6 +66,14 @@ class Structure:
     def outcomes(self, examples) -> NamedTuple:
         raise NotImplementedError
 
+    def begins(self, examples) -> np.ndarray | None:
+        """(n + 1,) where the block of each example begins in an array of all; None where it is a row."""
+        return None
+
+    def room(self, examples) -> np.ndarray:
+        """An array for the blocks of all examples, which is to be filled."""
+        return examples.room(self.shape(examples), self.begins(examples))
+
     def largest(self, examples) -> int:
         """Numbers of the largest block."""
         return self.shape(examples)[1]

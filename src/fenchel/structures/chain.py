@@ -81,12 +81,15 @@ class Chain(base.Structure):
         """Of the marginals of all examples."""
         return (int(self.offsets(examples.starts)[-1]),)
 
+    def begins(self, examples) -> np.ndarray:
+        return self.offsets(examples.starts)
+
     def largest(self, examples) -> int:
         return int(np.diff(self.offsets(examples.starts).astype(np.int64)).max())
 
     def layout(self, examples, design) -> LatticeTables:
-        of_rows = distinct_columns(examples.rows, examples.starts)
-        of_edges = distinct_columns(examples.edges, examples.starts)
+        of_rows = distinct_columns(examples.rows, examples.starts, examples.room)
+        of_edges = distinct_columns(examples.edges, examples.starts, examples.room)
         return self.tables(examples, design.dim)._replace(distinct=of_rows, distinct_edges=of_edges)
 
     def tables(self, sequences, n_weights: int) -> LatticeTables:

@@ -44,11 +44,14 @@ class Projective(base.Structure):
         """Of the marginals of all arcs."""
         return (examples.y.size,)
 
+    def begins(self, examples):
+        return examples.starts
+
     def largest(self, examples) -> int:
         return int(np.diff(examples.starts).max())
 
     def layout(self, examples, design) -> ArcRows:
-        return arc_rows(examples.rows, examples.starts)
+        return arc_rows(examples.rows, examples.starts, examples.room)
 
     def outcomes(self, examples) -> TreeOutcomes:
         return TreeOutcomes(examples.y, examples.starts, self.single_root)

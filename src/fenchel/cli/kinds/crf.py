@@ -8,7 +8,7 @@ from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Weights
 from fenchel.cli.kinds.tagging import Tagging, attribute_table, separator_of, tagger_facts
 from fenchel.cli.kinds.transitions import transition_tables
-from fenchel.cli.output import count, escaped, source
+from fenchel.cli.output import HASHED, count, escaped, source
 from fenchel.cli.sentences import (
     FORMATS,
     iterate_lines,
@@ -48,6 +48,7 @@ READING = (
         help="How columns become attributes: a preset (chunk, ner, pos), or a template of CRF++ or Wapiti.",
     ),
     options.count("--min-count", 1, "Leave out attributes that fewer tokens have."),
+    options.hash_bits,
     options.flag("--bias", "Add a weight for each label."),
     options.flag("--boundaries", "Add weights for each label in first and in last place."),
 )
@@ -95,7 +96,17 @@ class Chain(Tagging):
         ),
     )
     shard_options = READING
-    arguments = ("template", "loss", "min_count", "observed", "c1", "bias", "boundaries", "banned")
+    arguments = (
+        "template",
+        "loss",
+        "min_count",
+        "hash_bits",
+        "observed",
+        "c1",
+        "bias",
+        "boundaries",
+        "banned",
+    )
     other_constant = "c2"
 
     # ---- training
@@ -128,7 +139,7 @@ class Chain(Tagging):
     def encode(self, model, examples):
         """By the template that goes with the columns and the labels, unless there is one."""
         if isinstance(examples, Stored):
-            take_over(model, examples, ("min_count", "bias", "boundaries"))
+            take_over(model, examples.shards, ("min_count", "hash_bits", "bias", "boundaries"))
             model.read_as = {"separator": "tab"} if examples.separator else {}
             return model.encode_training(examples.shards)
         if examples.columns and not model.template:
@@ -177,17 +188,20 @@ class Chain(Tagging):
         if model.source_.kind == "template":
             extractor = model.source_.extractor
             facts["read as"] = f"{extractor.n_columns + 1} columns, template {extractor.template.name}"
+        if model.hash_bits is not None:
+            return facts | {"hashed": HASHED}, transition_tables(model, width)
         return facts, [*transition_tables(model, width), attribute_table(model, top)]
 
     def weights(self, model):
         labels, edges = model.classes_.tolist(), model.source_.edge_names()
+        names = model.attribute_names_ if model.hash_bits is None else range(model.sizes_[0])
         return [
             Weights("transition", labels, labels, model.transitions_),
             *(
                 Weights(f"pair\t{escaped(name)}", labels, labels, table)
                 for name, table in zip(edges, model.edge_coef_, strict=True)
             ),
-            Weights("feature", model.attribute_names_, labels, model.coef_.T),
+            Weights("feature", names, labels, model.coef_.T),
         ]
 
     def compile(self):

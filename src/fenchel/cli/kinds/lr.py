@@ -11,7 +11,8 @@ from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.kinds.proven import proven_facts
-from fenchel.cli.output import count, label_text, listed, source
+from fenchel.cli.output import HASHED, count, label_text, listed, source
+from fenchel.cli.stored import take_over
 from fenchel.cli.unlabelled import with_labels
 from fenchel.report.tables import Table, Told, number
 
@@ -57,6 +58,7 @@ READING = (
         show_default="the largest index in DATA",
     ),
     options.zero_based,
+    options.hash_bits,
 )
 
 
@@ -113,6 +115,7 @@ class Linear(Kind):
             fit_intercept=not settings["no_intercept"],
             intercept_scaling=settings["intercept_scaling"],
             class_weight=options.class_weights(settings["class_weight"], _label),
+            hash_bits=settings["hash_bits"],
         )
 
     def settings_of(self, model):
@@ -122,7 +125,8 @@ class Linear(Kind):
         own |= {"intercept_scaling": model.intercept_scaling, "loss": model.loss}
         own["class_weight"] = options.class_weight_words(model.class_weight, label_text)
         own |= {"no_intercept": not model.fit_intercept, "l1_ratio": getattr(model, "l1_ratio", None) or 0.0}
-        return own | {"known_features": model.n_features_in_}
+        own["hash_bits"] = model.hash_bits
+        return own | ({"known_features": model.n_features_in_} if model.hash_bits is None else {})
 
     def read(self, path, settings):
         if os.path.isdir(path):
@@ -148,10 +152,14 @@ class Linear(Kind):
     def read_like(self, path, examples, settings):
         import numpy as np
 
-        return _read_known(path, examples.X.shape[1], np.unique(examples.y), settings["zero_based"])
+        stored = examples.shards.facts if isinstance(examples, StoredRows) else {}
+        hashed = (stored.get("hash_bits") or settings["hash_bits"]) is not None
+        columns = None if hashed else examples.X.shape[1]
+        return _read_known(path, columns, np.unique(examples.y), settings["zero_based"])
 
     def encode(self, model, examples):
         if isinstance(examples, StoredRows):
+            take_over(model, examples.shards, ("hash_bits",))
             return model.encode_training(examples.shards)
         if (examples.y == examples.y[0]).all():  # the file has more
             raise Failure("a fold leaves examples of one class only to train on; use a smaller --cv")
@@ -166,7 +174,8 @@ class Linear(Kind):
             for path in paths
             for some in iterate_rows(path, settings["features"], settings["zero_based"])
         )
-        return shard_rows(batches, folder, rows=settings["rows"], overwrite=settings["overwrite"])
+        own = {name: settings[name] for name in ("rows", "overwrite", "hash_bits")}
+        return shard_rows(batches, folder, **own)
 
     def sizes(self, model, examples, data):
         n, d = examples.X.shape
@@ -181,13 +190,13 @@ class Linear(Kind):
         """A line per example: its label, and behind it probabilities if asked for."""
         rest = {name: value for name, value in given.items() if name != "unlabelled"}
         data = with_labels(path, b"0") if "unlabelled" in given else path
-        X = _read(data, model.n_features_in_, **rest).X
+        X = _read(data, _columns_of(model), **rest).X
         shares = model.predict_proba(X).tolist() if form.shares else None
         names = map(label_text, model.classes_.tolist())
         return label_lines(map(label_text, model.predict(X).tolist()), list(names), shares, form)
 
     def labelled(self, model, path, given):
-        return _read_known(path, model.n_features_in_, model.classes_, **given)
+        return _read_known(path, _columns_of(model), model.classes_, **given)
 
     def scores(self, model, examples):
         """Accuracy, log-loss where there are probabilities, and the scores of each class."""
@@ -221,6 +230,9 @@ class Linear(Kind):
             ),
             "intercept": Told(model.intercept_.tolist(), intercepts),
         }
+        if model.hash_bits is not None:
+            facts["hashed"] = HASHED
+            return facts, []
         return facts, [_heaviest(w, labels, top)]
 
     def weights(self, model):
@@ -253,6 +265,11 @@ def _label(text):
         return float(text)
     except ValueError:
         raise click.UsageError(f"--class-weight: {text!r} is no label of a libsvm file, a number.") from None
+
+
+def _columns_of(model) -> int | None:
+    """Features that files have for the model; None for any number."""
+    return model.n_features_in_ if model.hash_bits is None else None
 
 
 def _read(path, n_features, zero_based=False):

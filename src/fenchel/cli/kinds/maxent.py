@@ -8,7 +8,8 @@ from fenchel.cli.failures import Failure
 from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines, weights_fact
 from fenchel.cli.kinds.proven import proven_facts
-from fenchel.cli.output import label_text, listed, say, source
+from fenchel.cli.output import HASHED, label_text, listed, say, source
+from fenchel.cli.stored import take_over
 from fenchel.cli.unlabelled import with_labels
 from fenchel.report.tables import Table, Told, number
 
@@ -21,7 +22,10 @@ READING = (
     ),
     *options.event_marks,
 )
-MIN_COUNT = options.count("--min-count", 1, "Leave out features that fewer events have.")
+NAMES = (
+    options.count("--min-count", 1, "Leave out features that fewer events have."),
+    options.hash_bits,
+)
 
 
 class Events(Kind):
@@ -46,13 +50,13 @@ class Events(Kind):
     options = (
         *READING,
         options.loss,
-        MIN_COUNT,
+        *NAMES,
         options.flag("--observed", "Weights only for features with labels they were seen with."),
         options.l1_ratio,
         options.class_weight,
     )
-    shard_options = (*READING, MIN_COUNT)
-    arguments = ("loss", "min_count", "observed", "l1_ratio")
+    shard_options = (*READING, *NAMES)
+    arguments = ("loss", "min_count", "hash_bits", "observed", "l1_ratio")
     other_constant = "sigma2"
     reads = frozenset({"format", "explicit", "values", "real_values", "section", "unlabelled"})
     noun = "event"
@@ -71,7 +75,8 @@ class Events(Kind):
     def read(self, path, settings):
         if os.path.isdir(path):
             return events.read_stored(path)
-        return events.read(path, _reading(settings), min_count=settings["min_count"])
+        own = {name: settings[name] for name in ("min_count", "hash_bits")}
+        return events.read(path, _reading(settings), **own)
 
     def read_like(self, path, examples, settings):
         stored = examples.disk is not None and not settings["format"]
@@ -81,6 +86,7 @@ class Events(Kind):
     def encode(self, model, examples):
         if examples.disk is not None:
             model.read_as = examples.disk.fact("read_as", dict)
+            take_over(model, examples.disk, ("hash_bits",))
             return model.encode_training(examples.disk)
         if not examples.joint and examples.n >= MANY and examples.classes.size == examples.n:
             raise Failure(
@@ -90,7 +96,7 @@ class Events(Kind):
         return examples
 
     def shard(self, paths, folder, settings):
-        own = {name: settings[name] for name in ("rows", "overwrite", "min_count")}
+        own = {name: settings[name] for name in ("rows", "overwrite", "min_count", "hash_bits")}
         return events.write_shards(paths, folder, _reading(settings), **own)
 
     def sizes(self, model, examples, data):
@@ -153,6 +159,8 @@ class Events(Kind):
         if model.read_as:
             words = ", ".join(f"{name}={value}" for name, value in model.read_as.items())
             facts["read as"] = Told(dict(model.read_as), words)
+        if model.hash_bits is not None:
+            return facts | {"hashed": HASHED}, []
         rows = [
             [one.feature, number(one.weight, "+.6g"), _text(one.label)][: len(columns)]
             for one in model.top_features(top)
@@ -162,7 +170,8 @@ class Events(Kind):
 
     def weights(self, model):
         labels = [None] if model.layout_ == "joint" else list(map(_text, model.classes_.tolist()))
-        return [Weights("feature", model.vocabulary_.names, labels, model.coef_.T)]
+        names = model.vocabulary_.names if model.hash_bits is None else range(len(model.vocabulary_))
+        return [Weights("feature", names, labels, model.coef_.T)]
 
     def compile(self):
         fenchel.MaxEnt().fit(WORDS, ["x", "y", "z", "x"] * 5).predict_proba(WORDS)

@@ -112,7 +112,7 @@ class Parser(Kind):
 
     def encode(self, model, examples):
         if isinstance(examples, Stored):
-            take_over(model, examples, ("min_count", "observed", "hash_bits", "single_root"))
+            take_over(model, examples.shards, ("min_count", "observed", "hash_bits", "single_root"))
             model.read_as = examples.read_as
             return model.encode_training(examples.shards)
         return model.encode_training(examples.X, examples.y, examples.labels)

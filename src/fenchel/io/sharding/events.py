@@ -6,7 +6,7 @@ from math import fsum
 
 from fenchel.features.counting import frequent_names
 from fenchel.features.encode import encode
-from fenchel.features.vocabulary import Vocabulary
+from fenchel.features.hashing import names_for, require_no_counts
 from fenchel.io.events import Event
 from fenchel.io.shard_writer import ShardWriter
 from fenchel.io.sharding.streams import (
@@ -23,6 +23,7 @@ from fenchel.io.sharding.streams import (
 from fenchel.io.shards import Shards
 
 NAMES = {"text": "uint8", "offsets": "uint64"}  # a vocabulary, in common to all shards
+BITS = {"hash_bits": "uint8"}  # of names that are hashed
 AT_ONCE = 2**15  # events that are named together: each time costs a copy of the vocabulary
 
 
@@ -31,6 +32,7 @@ def shard_events(
     folder,
     *,
     min_count: int = 1,
+    hash_bits: int | None = None,
     rows: int | None = None,
     overwrite: bool = False,
     read_as: dict | None = None,
@@ -44,6 +46,8 @@ def shard_events(
         through twice, so give a list, or an object that begins anew with each iter().
     min_count : int
         A feature that fewer events have is left out.
+    hash_bits : int, optional
+        As of `MaxEnt`, which must have the same: memory does not grow, then.
     read_as : dict, optional
         How a file was read, for the model to remember.
     folder, rows, overwrite
@@ -51,12 +55,13 @@ def shard_events(
     """
     if is_dask(events):
         events = Flattened(Partitions(events))
+    require_no_counts(min_count, hash_bits)
     if min_count > 1:
         require_again(events, "with min_count events")
     named = ((event.attributes for event in some) for _, some in _batches(events))
     counted = frequent_names(named, min_count) if min_count > 1 else None
-    vocabulary, classes, total = counted or Vocabulary(), {}, 0.0
-    types = ROWS | NAMES | {"labels": "uint32", "weight": "float64"}
+    vocabulary, classes, total = counted or names_for(hash_bits), {}, 0.0
+    types = ROWS | (NAMES if hash_bits is None else BITS) | {"labels": "uint32", "weight": "float64"}
     with ShardWriter(folder, "events", types, overwrite) as writer:
         stream = RowStream(writer)
         for first, some in _batches(events):
@@ -72,6 +77,7 @@ def shard_events(
             _require_names(vocabulary, min_count)
             writer.share(**vocabulary.to_arrays())
         facts = {"columns": len(vocabulary), "classes": list(classes), "min_count": min_count}
+        facts["hash_bits"] = hash_bits
         writer.finish(facts | {"read_as": read_as or {}, "weight": total})
     return Shards(folder)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fenchel import arrays
 from fenchel._sparse import as_rows
+from fenchel.features.hashing import hashed_columns
 from fenchel.io.shard_writer import ShardWriter
 from fenchel.io.sharding.streams import (
     ROWS,
@@ -21,7 +22,14 @@ from fenchel.io.sharding.streams import (
 from fenchel.io.shards import Shards
 
 
-def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite: bool = False) -> Shards:
+def shard_rows(
+    batches: Iterable,
+    folder,
+    *,
+    hash_bits: int | None = None,
+    rows: int | None = None,
+    overwrite: bool = False,
+) -> Shards:
     """Write batches (X, y) of labelled rows as shards: what `LogisticRegression.fit` then takes.
 
     Parameters
@@ -31,6 +39,8 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
         of Dask's a partition.
     folder : str or Path
         A new folder. It is whole or not there, also after an error.
+    hash_bits : int, optional
+        As of `LogisticRegression`, which must have the same.
     rows : int, optional
         Examples of a shard, at least; by default a shard has 4 MB.
     overwrite : bool
@@ -43,7 +53,8 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
         stream = RowStream(writer)
         for X, y in batches:
             y = np.asarray(y, np.float64)
-            X = as_rows(arrays.matrix(X))
+            X = arrays.matrix(X)
+            X = as_rows(X if hash_bits is None else hashed_columns(X, hash_bits))
             arrays.require_as_many(X, y)
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity, which are no labels")
@@ -53,5 +64,5 @@ def shard_rows(batches: Iterable, folder, *, rows: int | None = None, overwrite:
                 cut_if_full(writer, rows)
         classes = sorted(counts)
         facts = {"columns": stream.columns, "classes": classes, "counts": [counts[c] for c in classes]}
-        writer.finish(facts)
+        writer.finish(facts | {"hash_bits": hash_bits})
     return Shards(folder)

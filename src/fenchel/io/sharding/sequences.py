@@ -6,7 +6,9 @@ from itertools import chain
 import numpy as np
 
 from fenchel._sparse import Table, as_rows
-from fenchel.features.sequences import Sequences, source_for, with_boundaries
+from fenchel.features.boundaries import with_boundaries
+from fenchel.features.hashing import require_no_counts
+from fenchel.features.sequences import Sequences, source_for
 from fenchel.features.tokens import Tokens
 from fenchel.io.shard_writer import ShardWriter
 from fenchel.io.sharding.streams import (
@@ -32,6 +34,7 @@ def shard_sequences(
     *,
     template=None,
     min_count: int = 1,
+    hash_bits: int | None = None,
     bias: bool = False,
     boundaries: bool = False,
     rows: int | None = None,
@@ -46,14 +49,15 @@ def shard_sequences(
         Some sequences at a time, as `ChainCRF.fit` takes them. They are gone through twice, first for their
         attributes and labels: give a list, or an object that begins anew with each iter(). Or a Dask bag of
         sequences (x, y).
-    template, min_count, bias, boundaries
-        As of `ChainCRF`; the model then has these, whatever it was made with.
+    template, min_count, hash_bits, bias, boundaries
+        As of `ChainCRF`, which must have the same; with hash_bits memory grows with labels alone.
     folder, rows, overwrite, read_as
         As in `shard_events`; rows: sequences of a shard.
     """
     batches = Transposed(Partitions(batches)) if is_dask(batches) else batches
     require_again(batches, "sequences")
-    source, classes = _learnt(batches, template, min_count)
+    require_no_counts(min_count, hash_bits)
+    source, classes = _learnt(batches, template, min_count, hash_bits)
     places = {label: k for k, label in enumerate(classes)}
     kept, arrays = source.to_file()
     common = {SOURCE + name: array for name, array in arrays.items()}
@@ -68,17 +72,18 @@ def shard_sequences(
             total += float(own[np.diff(data.starts) > 0].sum())
         writer.share(**common)
         facts = {"columns": stream.columns, "edge_columns": source.sizes[1], "classes": classes}
+        facts["hash_bits"] = hash_bits
         facts |= {"min_count": min_count, "bias": bool(bias), "boundaries": bool(boundaries), "source": kept}
         writer.finish(facts | {"read_as": read_as or {}, "weight": total})
     return Shards(folder)
 
 
-def _learnt(batches, template, min_count):
+def _learnt(batches, template, min_count, hash_bits):
     """Where attributes come from, and the labels in order."""
     first = next(iter(batches), None)
     if first is None:
         raise ValueError("there are no sequences; at least one is needed")
-    source, labels = source_for(first[0], template), {}
+    source, labels = source_for(first[0], template, hash_bits), {}
     if not hasattr(source, "learn_batches"):
         raise TypeError("shards hold sequences of attributes; arrays and pairs are trained on in memory")
 

@@ -112,7 +112,7 @@ class EG(DualSolver):
             if state.arranged.settle(state.entropies):
                 return state
             state.arranged = None
-        state.theta, state.mu = self._first_theta(problem, start), problem.examples.room(problem.shape)
+        state.theta, state.mu = self._first_theta(problem, start), problem.structure.room(problem.examples)
         general.settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
         state.v = problem.proximal_weights(state.mu, state.centre)
@@ -142,7 +142,7 @@ class EG(DualSolver):
         return np.log(np.maximum(mu, TINY))
 
     def _fresh_theta(self, problem):
-        theta = problem.examples.room(problem.shape)
+        theta = problem.structure.room(problem.examples)
         general.first(problem.blocks, self._ahead(problem, problem.lam), theta)
         return theta
 

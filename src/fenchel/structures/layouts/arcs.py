@@ -42,9 +42,9 @@ def arc_targets(heads, starts) -> np.ndarray:
     return y
 
 
-def arc_rows(rows, offsets) -> ArcRows:
-    """The layout of rows, M of them, and of the numbers of arcs where sentences begin."""
-    distinct = distinct_columns(rows, offsets)
+def arc_rows(rows, offsets, room) -> ArcRows:
+    """The layout of rows, M of them, and where the arcs of sentences begin; room: of `Examples`."""
+    distinct = distinct_columns(rows, offsets, room)
     shared = distinct.local, rows.data, distinct.columns, distinct.starts
     return ArcRows(rows.indptr, *shared, offsets, rows.n_columns)
 

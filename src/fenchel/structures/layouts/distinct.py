@@ -7,6 +7,7 @@ import numpy as np
 from fenchel._cache import njit
 from fenchel._dispatch import kernel_by_type
 from fenchel._sparse import Table, column, row_begin, row_end
+from fenchel.data import in_memory
 
 
 class Distinct(NamedTuple):
@@ -26,15 +27,17 @@ class AllColumns(NamedTuple):
     count: int
 
 
-def distinct_columns(rows, starts) -> Distinct | AllColumns:
-    """The distinct columns of each example, in the order they are met."""
+def distinct_columns(rows, starts, room=in_memory) -> Distinct | AllColumns:
+    """The distinct columns of each example, in the order they are met; room: as of `Examples`."""
     if isinstance(rows, Table):
         return AllColumns(rows.n_columns)
-    local = np.empty(rows.nnz, np.uint32)
-    columns = np.empty(rows.nnz, np.uint32)
+    local = room(rows.nnz, rows.indptr[starts.view(np.int64)], np.uint32)
     ends = np.zeros(starts.size, np.uint64)
-    count = _find_distinct(rows, starts, np.zeros(rows.n_columns, np.uint64), local, columns, ends)
-    return Distinct(local, columns[:count].copy(), ends)
+    columns = room(rows.nnz, None, np.uint32)
+    count = int(_find_distinct(rows, starts, np.zeros(rows.n_columns, np.uint64), local, columns, ends))
+    kept = room(count, ends, np.uint32)
+    kept[:] = columns[:count]
+    return Distinct(local, kept, ends)
 
 
 @njit(cache=True, nogil=True)
