@@ -92,17 +92,16 @@ def limited(limit):
 
 
 def run(arguments, enter):
-    """(seconds, largest anonymous bytes, what it said) of `fenchel ...`."""
+    """(seconds, largest anonymous bytes) of `fenchel ...`, which speaks for itself."""
     start, most = time.perf_counter(), 0
     command = [sys.executable, "-m", "fenchel", *map(str, arguments)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=enter) as process:
+    with subprocess.Popen(command, preexec_fn=enter) as process:
         while process.poll() is None:
             most = max(most, anonymous_bytes(process.pid))
             time.sleep(0.05)
-        said = process.stderr.read()
     if process.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {said}")
-    return time.perf_counter() - start, most, said.strip()
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return time.perf_counter() - start, most
 
 
 def anonymous_bytes(pid):
@@ -153,15 +152,14 @@ def main():
     print(f"{size / 1e9:.2f} GB of text, memory {limit}")
     if not (chosen.keep and shards.exists()):
         command = ["shard", chosen.kind, text, "-o", shards, "--overwrite", *options]
-        seconds, most, said = run(command, enter)
-        print(f"shard: {size / seconds / 1e6:.0f} MB/s, {most / 1e6:.0f} MB anonymous\n  {said}")
+        seconds, most = run(command, enter)
+        print(f"shard: {size / seconds / 1e6:.0f} MB/s, {most / 1e6:.0f} MB anonymous")
     reading = seconds_of_reading(shards)
     drop_cache()
     command = ["train", chosen.kind, shards, "-o", chosen.folder / "model", "--tol", chosen.tol]
     command += ["--max-seconds", chosen.seconds] if chosen.seconds else []
-    seconds, most, said = run(command, enter)
+    seconds, most = run(command, enter)
     print(f"train: {seconds:.1f} s, {most / 1e6:.0f} MB anonymous; shards are read in {reading:.1f} s")
-    print(f"  {said}")
 
 
 def text_of(chosen):

@@ -261,3 +261,13 @@ def test_in_a_pipe_lines_come_now_and_then(capsys, monkeypatch):
         tell(trace_of((1.0, 1e-1), (2.0, 1e-2)))
     line = "eg: relative gap 0.01 → 0.001, 1 passes, 2 s, about 1 s left\n"
     assert capsys.readouterr().err == 2 * line
+
+
+def test_in_a_pipe_lines_come_before_the_first_check(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 60.0, 61.0, 130.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    tell = progress._Lines(1e-3)
+    for passes, estimate in ((1.0, 0.5), (2.0, 0.25), (3.0, 0.1), (4.0, np.nan)):
+        tell.stepped(passes, estimate)
+    told = "training: gap about 0.25 → 0.001, 2 passes\ntraining: 4 passes\n"
+    assert capsys.readouterr().err == told

@@ -1,6 +1,7 @@
 """Shards: what is trained from disk is what would have been trained from memory."""
 
 import json
+import os
 import resource
 
 import numpy as np
@@ -96,6 +97,27 @@ def test_data_larger_than_memory_give_the_same_bits(tmp_path, monkeypatch, solve
     fenchel.Shards(whole.folder).verify()
 
 
+@pytest.mark.parametrize("solver", ["sag", "sag-nus", "cd-primal", "scgis", "iis", "sm-s", "prox-newton"])
+def test_solvers_that_want_all_examples_at_hand_are_refused(small, monkeypatch, solver):
+    model = LogisticRegression(solver=solver, fit_intercept=False, max_iter=2, tol=0.5)
+    have_memory(monkeypatch, 0)
+    words = f"'{solver}' wants all examples in memory, where these shards do not fit; use .*cd-dual.*sdca"
+    with pytest.raises(ValueError, match=words):
+        model.fit(small)
+
+
+@pytest.mark.parametrize("settings", [{"l1_ratio": 0.5}, {"l1_ratio": 1.0}, {"C": np.inf}])
+def test_auto_goes_by_shards_where_memory_is_small(tmp_path, monkeypatch, settings):
+    X, y = made_up(n=1000)
+    y[::3] = 1.0 - y[::3]  # an optimum without a penalty, too
+    whole = stored(tmp_path / "shards", X, y, rows=100)
+    expected = LogisticRegression(tol=1e-5, **settings).fit(X, y)
+    have_memory(monkeypatch, 0)
+    model = LogisticRegression(tol=1e-4, **settings).fit(fenchel.Shards(whole.folder, memory=whole.size // 5))
+    assert model.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-3)
+    assert "prox-newton" not in model.trace_.solver
+
+
 def test_a_pass_that_is_broken_off_leaves_numbers_where_they_belong(tmp_path, monkeypatch):
     X, y = made_up(n=4000)
     whole = stored(tmp_path / "shards", X, y, rows=250)
@@ -110,6 +132,10 @@ def test_a_pass_that_is_broken_off_leaves_numbers_where_they_belong(tmp_path, mo
         visits.close()
     assert sorted(np.unique(room).tolist()) == [0.0, 3.0]
     shards.verify()
+    opened = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):  # as many passes of a batch method: each array goes with who held it
+        shards.room(shards.n)
+    assert len(os.listdir("/proc/self/fd")) <= opened + 2
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -315,7 +341,6 @@ def test_dask_arrays(tmp_path):
     given = array.from_array(X.toarray(), (25, 60)), array.from_array(y, 25)
     whole = shard_rows(given, tmp_path / "a", rows=10)
     assert (whole.rows.matrix != X).nnz == 0 and whole.array("labels").tolist() == y.tolist()
-    assert whole.pieces.tolist() == [0, 10, 20, 30, 40, 50, 60]
     sparse = given[0].map_blocks(sp.csr_matrix)
     assert (shard_rows((sparse, given[1]), tmp_path / "b").rows.matrix != X).nnz == 0
     with pytest.raises(ValueError, match=r"rechunk\(\{1: -1\}\) makes rows whole"):

@@ -170,7 +170,16 @@ def test_trees_on_disk_give_the_model_of_memory(tmp_path, settings):
     assert fenchel.load(tmp_path / "model").predict(X) == model.predict(X)
 
 
-@pytest.mark.parametrize("solver", ["eg-gap", "sdca", "lbfgs"])
+def test_margins_of_sequences_larger_than_memory(tmp_path, monkeypatch):
+    X, y = some_sentences()
+    whole = shard_sequences(batches_of(X, y), tmp_path / "shards", template="chunk", rows=6)
+    have_memory(monkeypatch, 0)
+    model = ChainCRF(loss="hinge", tol=1e-2).fit(fenchel.Shards(whole.folder, memory=whole.size // 4))
+    assert model.trace_.solver == "eg-gap"
+    same_model(model, ChainCRF(loss="hinge", template="chunk", tol=1e-3).fit(X, y), 1e-2)
+
+
+@pytest.mark.parametrize("solver", ["eg-gap", "lbfgs"])
 def test_trees_larger_than_memory(tmp_path, monkeypatch, solver):
     X, heads, _ = some_trees()
     whole = shard_trees([(X, heads)], tmp_path / "shards", min_count=1, rows=5)
@@ -183,12 +192,12 @@ def test_trees_larger_than_memory(tmp_path, monkeypatch, solver):
 def test_dask_bags(tmp_path):
     bag = pytest.importorskip("dask.bag")
     X, y = some_sentences()
-    pairs = bag.from_sequence(list(zip(X, y, strict=True)), npartitions=4)
+    pairs = bag.from_sequence(list(zip(X, y, strict=True)), partition_size=15)
     shards = shard_sequences(pairs, tmp_path / "a", template="chunk")
-    same = shard_sequences([(X, y)], tmp_path / "b", template="chunk")
+    same = shard_sequences(batches_of(X, y, 15), tmp_path / "b", template="chunk")
     trees, heads, _ = some_trees()
-    pairs = bag.from_sequence(list(zip(trees, heads, strict=True)), npartitions=4)
-    others = shard_trees(pairs, tmp_path / "c"), shard_trees([(trees, heads)], tmp_path / "d")
+    pairs = bag.from_sequence(list(zip(trees, heads, strict=True)), partition_size=8)
+    others = shard_trees(pairs, tmp_path / "c"), shard_trees(batches_of(trees, heads, 8), tmp_path / "d")
     for some, other in ((shards, same), others):
         for name in other.arrays:
             assert np.array_equal(some.arrays[name], other.arrays[name]), name

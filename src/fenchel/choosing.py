@@ -193,7 +193,8 @@ def _choose_for_margins(problem) -> list:
 
     Coordinates take more passes the larger c = m‖x‖²/λ is, the interior point never more than a few dozen.
     """
-    if not (problem.lam > 0.0 and _can_wait_for_a_matrix(problem) and _fits("interior-point", problem)):
+    waits = problem.lam > 0.0 and _can_wait_for_a_matrix(problem) and _fits("interior-point", problem)
+    if not waits or problem.examples.larger_than_memory:
         return ["cd-dual"]
     design, sizes = problem.design, float(np.prod(problem.shape, dtype=float))
     step = design.matrix_seconds + SIZES * sizes + CALLS
@@ -235,9 +236,10 @@ def _choose_for_l1(problem) -> list:
         first = _choose_for_sequences(problem)
         return [first] if first == "lbfgs" else [(first, PATIENTLY), "lbfgs"]
     first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
+    last = "lbfgs" if problem.examples.larger_than_memory else "prox-newton"
     if problem.lam > 0.0 and _has_near_thresholds(problem) and _fits(first, problem):
-        return [(first, PATIENTLY), "prox-newton"]
-    return ["prox-newton"]
+        return [(first, PATIENTLY), last]
+    return [last]
 
 
 def _has_near_thresholds(problem) -> bool:
@@ -261,6 +263,8 @@ def _choose_for_sequences(problem) -> str:
 
     On dense tokens a pass over all of them takes several at a time, which one over blocks cannot.
     """
+    if problem.loss.hinge and problem.examples.larger_than_memory:
+        return "eg-gap"
     if problem.loss.hinge:
         return "cd-outputs" if "vertices" in problem.offers and _fits("cd-outputs", problem) else "sgd"
     if isinstance(problem.examples.rows, Table):
@@ -307,6 +311,7 @@ def require(problem: Problem, solver: Solver) -> None:
     """Refuse a solver that needs what the problem does not offer, and say what would do."""
     missing = sorted(solver.needs - problem.offers)
     if not missing:
+        _require_at_hand(problem, solver)
         return
     if problem.l1 > 0.0 and problem.loss.hinge:
         raise ValueError("the hinge loss takes no L1 term; use the log loss, or only an L2 term")
@@ -316,6 +321,21 @@ def require(problem: Problem, solver: Solver) -> None:
         f"{problem.loss.name} loss here: {_lack(problem, missing)}; "
         + (f"use {', '.join(able)}" if able else "no solver can")
     )
+
+
+def _require_at_hand(problem, solver) -> None:
+    """Refuse a solver that goes to and fro among examples which do not fit memory."""
+    if getattr(solver, "by_shards", True) or not problem.examples.larger_than_memory:
+        return
+    able = [name for name in SOLVERS if _goes_by_shards(solver_class(name), problem)]
+    raise ValueError(
+        f"solver {solver_name(solver)!r} wants all examples in memory, where these shards do not fit; "
+        f"use {', '.join(able)}"
+    )
+
+
+def _goes_by_shards(solver, problem) -> bool:
+    return getattr(solver, "by_shards", True) and solver.needs <= problem.offers
 
 
 def _lack(problem, missing) -> str:

@@ -54,6 +54,10 @@ class Examples:
         """An array that is to be filled, beside the examples; begins: as of `io.paging.Paged.room`."""
         return (in_memory if self.disk is None else self.disk.room)(shape, begins, kind)
 
+    @property
+    def larger_than_memory(self) -> bool:
+        return self.disk is not None and self.disk.is_larger_than_memory
+
     def visits(self, order: np.ndarray):
         """Yield the examples of a pass in this random order; of a disk those in memory together at a time."""
         if self.disk is None or order.size == 0:

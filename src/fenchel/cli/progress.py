@@ -149,15 +149,24 @@ def _sent(trace) -> str:
 
 
 class _Lines:
-    """A callback that writes a plain line to stderr: after some seconds, then ever less often."""
+    """A callback that writes a plain line to stderr: after some seconds, then ever less often.
+
+    As of the bar: after each check what is proven, after each step what the solver thinks.
+    """
 
     def __init__(self, tol):
         self.tol, self.begun, self.due = tol, time.monotonic(), SILENCE
 
     def __call__(self, trace):
+        left = _left(seconds_left(trace, self.tol))
+        self._say(trace.solver, _number(trace, self.tol), f"{trace[-1].seconds:.3g} s", left)
+
+    def stepped(self, passes, estimate):
+        known = f"gap about {estimate:.2g} → {self.tol:g}" if isfinite(estimate) else ""
+        self._say("training", known, f"{passes:.4g} passes")
+
+    def _say(self, name, *parts):
         spent = time.monotonic() - self.begun
-        if spent < self.due:
-            return
-        self.due = spent + min(spent, MOST_SILENCE)
-        parts = [_number(trace, self.tol), f"{trace[-1].seconds:.3g} s", _left(seconds_left(trace, self.tol))]
-        say(f"{trace.solver}: {', '.join(filter(None, parts))}")
+        if spent >= self.due:
+            self.due = spent + min(spent, MOST_SILENCE)
+            say(f"{name}: {', '.join(filter(None, parts))}")

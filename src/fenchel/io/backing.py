@@ -1,8 +1,8 @@
 """Files under arrays, whose pages give way to memory of this process while they are worked on.
 
 Where data are larger than memory the system's cache of files would be filled and emptied by every pass, and
-a page be read several times for one use: in a control group of 1 GB, 160 GB of the 4 GB that a pass over
-sentences and their dual variables takes. Read past the cache, each page is read once.
+a page be read several times for one use: in a control group of 1 GB, 160 GB for the 2 GB of sentences
+and their dual variables. Read past the cache, each page is read once.
 """
 
 import ctypes

@@ -32,9 +32,12 @@ class Companion(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The numbers of an array that belong to shards: their bytes, from begin to end."""
+    """The numbers of an array that belong to shards: their bytes, from begin to end.
 
-    address: int
+    It holds the array, whose memory must not be given to others while its pages are exchanged.
+    """
+
+    array: np.ndarray
     begin: int
     end: int
     backing: Backing
@@ -55,6 +58,7 @@ class Paged:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, not a crash later
             backing = Backing(file, shared=True)
         array = backing.map(kind).reshape(shape)
+        self._forget()
         if begins is not None or array.shape[0] == self.n:
             self._companions.append(Companion(ref(array), begins, backing))
         return array
@@ -98,6 +102,11 @@ class Paged:
                     reader.submit(release, parts).result()
 
     @property
+    def is_larger_than_memory(self) -> bool:
+        """Whether the arrays of the shards alone do not fit."""
+        return self.size > available_bytes()
+
+    @property
     def _is_too_large(self) -> bool:
         """Whether arrays and what is beside them take more memory than the system should keep files in."""
         beside = sum(array.nbytes for array, _, _ in self._beside())
@@ -111,17 +120,19 @@ class Paged:
         """What shards have of all arrays that they are ranges of, and of what is beside them."""
         own = [(self.arrays[name], self._bounds[name], self._backings.get(name)) for name in self._divided]
         return [
-            Part(array.ctypes.data, begin * array.itemsize, end * array.itemsize, backing)
+            Part(array, begin * array.itemsize, end * array.itemsize, backing)
             for array, bounds, backing in (*own, *self._beside())
             for begin, end in zip(bounds[shards].tolist(), bounds[shards + 1].tolist(), strict=True)
             if end > begin
         ]
 
+    def _forget(self):
+        """Let go of companions whose arrays nobody holds: of their files, too."""
+        self._companions[:] = [one for one in self._companions if one.array() is not None]
+
     def _beside(self):
-        """(array, its bounds at the shards, backing) of companions; those nobody holds are forgotten."""
-        held = [(companion, companion.array()) for companion in self._companions]
-        self._companions[:] = [companion for companion, array in held if array is not None]
-        for (_, begins, backing), array in held:
+        """(array, its bounds at the shards, backing) of the companions that there are."""
+        for (_, begins, backing), array in [(one, one.array()) for one in self._companions]:
             if array is not None and begins is not None:
                 yield array, begins[self.pieces].astype(np.int64), backing
             elif array is not None:
@@ -151,12 +162,12 @@ class Paged:
 def _take(parts):
     """Read parts into memory of their own."""
     for part in parts:
-        part.backing.take(part.address, part.begin, part.end)
+        part.backing.take(part.array.ctypes.data, part.begin, part.end)
 
 
 def _give_back(parts):
     for part in parts:
-        part.backing.give_back(part.address, part.begin, part.end)
+        part.backing.give_back(part.array.ctypes.data, part.begin, part.end)
 
 
 def _announce(parts):
@@ -173,4 +184,4 @@ def _dismiss(parts):
 def _tell(parts, advice):
     for part in parts:
         begin = part.begin - part.begin % mmap.PAGESIZE
-        advise(part.address + begin, part.end - begin, advice)
+        advise(part.array.ctypes.data + begin, part.end - begin, advice)

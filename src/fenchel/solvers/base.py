@@ -6,6 +6,7 @@
 
 `needs` names what it asks of a problem (see offers.py). `free_check` says that `point` costs nothing.
 `certifies = False` says that it minimises nothing: then its points have neither P nor bounds.
+`by_shards = False` says that it wants all examples at hand, or their columns: not where they are too many.
 """
 
 from dataclasses import dataclass

@@ -28,6 +28,7 @@ class CDPrimal(ColumnSolver):
     evaluate: str = "each pass"
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
+    by_shards: ClassVar[bool] = False
 
     def init(self, problem, start):
         if self.line_search not in {"fast", "plain"}:

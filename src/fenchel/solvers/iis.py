@@ -20,6 +20,7 @@ class IIS(BatchSolver):
     """
 
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
+    by_shards: ClassVar[bool] = False
 
     def init(self, problem, start):
         require_nonnegative(problem, "iis")

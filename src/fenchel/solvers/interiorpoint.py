@@ -61,6 +61,7 @@ class InteriorPoint(DualSolver):
     """
 
     needs: ClassVar[frozenset] = frozenset({"hinge", "matrix", "dual"})
+    by_shards: ClassVar[bool] = False
 
     def copies(self, problem) -> float:
         return 16

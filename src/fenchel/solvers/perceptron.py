@@ -33,6 +33,7 @@ class Perceptron:
 
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"blocks", "sequences"})
+    by_shards: ClassVar[bool] = False
     free_check: ClassVar[bool] = True
     certifies: ClassVar[bool] = False
 

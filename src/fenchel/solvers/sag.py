@@ -52,6 +52,7 @@ class SAG:
     line_search: str = "skip"
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "blocks", "l2"})
+    by_shards: ClassVar[bool] = False
     free_check: ClassVar[bool] = False
 
     def __post_init__(self):

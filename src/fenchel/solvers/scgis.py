@@ -27,6 +27,7 @@ class SCGIS(ColumnSolver):
     evaluate: str = "each pass"
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "columns"})
+    by_shards: ClassVar[bool] = False
 
     def init(self, problem, start):
         if self.bound not in {"linear", "log"}:

@@ -36,6 +36,7 @@ class SM(BatchSolver):
     variant: str = "q"
     damped: bool = True
     needs: ClassVar[frozenset] = frozenset({"log", "gradient", "surrogates"})
+    by_shards: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.variant not in {"s", "g1", "g2", "q"}:

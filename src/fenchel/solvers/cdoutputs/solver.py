@@ -49,6 +49,7 @@ class CDOutputs(DualSolver):
     cheap: int = CHEAP
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"hinge", "blocks", "vertices", "dual"})
+    by_shards: ClassVar[bool] = False
 
     def __post_init__(self):
         if not (isinstance(self.cheap, int) and self.cheap >= 0):

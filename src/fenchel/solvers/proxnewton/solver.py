@@ -39,6 +39,7 @@ class ProxNewton(BatchSolver):
 
     seed: int = 0
     needs: ClassVar[frozenset] = frozenset({"log", "descent", "columns"})
+    by_shards: ClassVar[bool] = False
 
     def init(self, problem, start):
         begun = vars(super().init(problem, start))
