@@ -1,5 +1,6 @@
 """Shards: what is trained from disk is what would have been trained from memory."""
 
+import errno
 import json
 import os
 import resource
@@ -245,11 +246,22 @@ def test_a_full_disk_leaves_the_old_shards(small):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match=str(small.folder)):
             shard_rows([(X, y)], small.folder, overwrite=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert fenchel.Shards(small.folder).n == small.n
+
+
+def test_a_disk_without_room_for_dual_variables_is_named(small, monkeypatch):
+    def full(file, begin, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("fenchel.io.paging.os.posix_fallocate", full)
+    have_memory(monkeypatch, 0)
+    with pytest.raises(OSError, match=f"{small.folder}, 0.0 MB for numbers of the examples"):
+        LogisticRegression().fit(small)
+    assert len(list(small.folder.iterdir())) == 5
 
 
 def damaged(folder, change):

@@ -55,7 +55,12 @@ class Paged:
         if size <= IN_MEMORY:
             return np.empty(shape, kind)
         with tempfile.TemporaryFile(dir=self._scratch) as file:
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, not a crash later
+            try:  # a full disk is an error now, not a crash later
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                place = self._scratch or tempfile.gettempdir()
+                what = f"{place}, {size / 1e6:,.1f} MB for numbers of the examples"
+                raise OSError(error.errno, error.strerror, what) from None
             backing = Backing(file, shared=True)
         array = backing.map(kind).reshape(shape)
         self._forget()

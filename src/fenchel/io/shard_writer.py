@@ -1,5 +1,6 @@
 """Writing a folder of shards: see `io.shards` for what it holds."""
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import numpy as np
 
 FORMAT, VERSION = "fenchel shards", 2
 MANIFEST = "manifest.json"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ShardWriter:
@@ -51,9 +53,13 @@ class ShardWriter:
             self._opened = opened.pop_all()
         return self
 
-    def __exit__(self, *error):
-        self._opened.close()
-        shutil.rmtree(self._place, ignore_errors=True)
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, OSError) and error.errno in FULL:
+            error.filename = str(self.folder)  # what was written to has a name of its own
+        try:
+            self._opened.close()
+        finally:
+            shutil.rmtree(self._place, ignore_errors=True)
 
     def _begin(self):
         self._examples, self._sizes = 0, dict.fromkeys(self._types, 0)
