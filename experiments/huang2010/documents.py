@@ -151,8 +151,9 @@ FIG3 = Item(
         Claim(
             "TRON is only similarly to or moderately better than LBFGS",
             tron_similar,
-            "Our L-BFGS needs one evaluation for nearly every iteration, TRON several "
-            "Hessian products of the same cost.",
+            "To the end L-BFGS makes 73 iterations by 80 evaluations on imdb and 27 by 30 on "
+            "20newsgroups; each of TRON's seven takes five to nine Hessian products besides, of the "
+            "same cost: 72 and 40 in all.",
         ),
     ),
     "imdb and 20newsgroups stand in for astro-physic, yahoo-japan and rcv1; rows of "

@@ -17,7 +17,7 @@ SEQUENTIAL = ("GIS", "SCGIS", "CD")
 ROWS_ARE_FAST = (
     "An evaluation of our L-BFGS and TRON reads the weights of all labels of an attribute side by side, four "
     "numbers at a time; the column of a weight, which SCGIS and CD read, lies scattered over the contexts: a "
-    "sweep of CD takes as long as ten evaluations and more. The paper's programs walk through lists in both."
+    "sweep of CD takes as long as eight to seventeen evaluations, 3.0, 3.3 and 5.6 s against .26, .20, .71."
 )
 
 
