@@ -212,9 +212,10 @@ BINARY = Item(
         Claim(
             "IS/CD methods are more efficient on 0/1-featured data",
             dearer_entries,
-            "S(x, y) of the taggers takes 35 and 70 MB, of documents half of one: what is read at random "
-            "places costs more than exponentials save. On the same documents, with ones for values, they do "
-            "save: the next claim.",
+            "S(x, y) of the taggers takes 70 and 35 MB and is read at random places, that of "
+            "documents takes .2 MB. On the first 25, 150 and 1,000 sentences of conll2000-pos, where "
+            "it takes .2, 1 and 7.5 MB, an entry takes 6.8, 8.9 and 15.1 ns: less than on documents. "
+            "On the same documents, with ones for values, they save too: the next claim.",
         ),
         Claim(
             "If feature values are binary, … the number of exp operations is significantly reduced …: "
