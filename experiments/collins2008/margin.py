@@ -114,8 +114,10 @@ FIG13 = Item(
         Claim(
             "EG is considerably faster than SVM-Struct for most C values (here: 10, 100, 1000)",
             faster_than_planes,
-            "EG from the uniform distribution over trees, a step for one sentence at a time; our planes are "
-            "added for all sentences and solved exactly. At C = 1000 the paper's order is there.",
+            "It is the start: from the uniform distribution over trees, as the paper begins, EG's "
+            "primal is 49.1 at C = 10 after 22 s, from near the truth, the library's own start, 5.4 "
+            "after 17 s, that of the planes 6.0 when their time ends. Begun so, EG is before the "
+            "planes at C = 100; at C = 1000 it is in either case.",
         ),
         Claim(
             "The performance is comparable only for C = 1, where convergence is slow for both algorithms",
@@ -124,8 +126,9 @@ FIG13 = Item(
         Claim(
             "The optimal value in terms of validation error was C = 100",
             best_margin,
-            "The runs at C = 1 and 10 are cut off long before their optimum: what they have there is an "
-            "average of few planes, which stops early and does not overfit.",
+            "The runs at C = 1 and 10 are cut off long before their optimum. Solved by our own "
+            "solver, as far as proven, C = 10 is the best and C = 100 .4 points behind it, on 591 "
+            "sentences that are not the paper's; at C = 1 nothing here comes near the optimum.",
         ),
         Claim(
             "[SVM-Struct] results in monotone improvement in this dual. In this sense, it is similar to "
