@@ -111,7 +111,7 @@ def seconds_table(results, levels=(*LEVELS, 1e-6), keep=lambda label: True) -> l
     head = ("set", "method", *(f"seconds to {level:g}" for level in levels), "passes in all", "last score, %")
     doubts = {name: proven(runs.values()) for name, runs in results.items()}
     known = ", ".join(f"{name} {doubt:.1e}" for name, doubt in doubts.items())
-    return [Table(head, rows, f"P* is proven to a relative {known}")]
+    return [Table(head, rows, f"how far above the true optimum P* may be, relative to it: {known}")]
 
 
 def all_of(*checks):
