@@ -117,3 +117,12 @@ def test_few_weights_of_several_classes_converge_at_any_constant(C):
     """By conjugate gradients alone a thousand passes were not enough at C = 100, 8 % above the optimum."""
     model = LogisticRegression(C=C, l1_ratio=1.0).fit(*load_iris(return_X_y=True))
     assert model.certificate_.converged and model.certificate_.relative_gap <= 1e-3
+
+
+def test_a_face_on_which_every_weight_becomes_zero_is_left():
+    """Nothing is then left for a Newton step to solve."""
+    w, corner, matrix = np.array([0.1, -0.2]), np.ones(2), np.eye(2)
+    found = face.Face(w, np.zeros(2), corner, np.ones(2), matrix.__matmul__)
+    step, decrease = found.by_matrix(matrix)
+    np.testing.assert_allclose(w + step, 0.0, atol=1e-15)
+    assert decrease == pytest.approx(0.3 - 0.5 * (0.1**2 + 0.2**2), rel=1e-12)

@@ -66,6 +66,8 @@ class Face:
         while count < most:
             count += 1
             keep = (w != 0.0) | (self.corner == 0.0)
+            if not keep.any():
+                break
             step, signed = np.zeros_like(w), slopes + self.corner * np.sign(w)
             step[keep] = _solve(matrix[keep][:, keep], -signed[keep])
             found = shortened(w, signed, self.corner, step, matrix.__matmul__)
