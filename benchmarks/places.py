@@ -3,7 +3,8 @@
     FENCHEL_DATA=... python benchmarks/places.py --sets imdb,20newsgroups,mnist --places 1,2,4,8,16,32,64
     FENCHEL_DATA=... python benchmarks/places.py --parts optimum --first 2000 --tol 1e-4 --places 1,2,4,8
     FENCHEL_DATA=... python benchmarks/places.py --sets conll2000 --copies 40 --solvers eg-gap --places 1,8
-    python benchmarks/places.py --parts workers          two worker processes against one, and dask-ml
+    FENCHEL_DATA=... python benchmarks/places.py --parts workers --sets mnist     two processes against one
+    python benchmarks/places.py --parts dask-ml                     the same rows, workers and objective
 
 Rounds are exact: K parts run one after the other on this machine. Simulated time: each question takes as long
 as its slowest place, by the clock of its processor; what is sent passes log2 K hops each way over links of 1
@@ -12,10 +13,14 @@ optimum: that of one machine, by sums and in rounds, with the objectives' distan
 """
 
 import argparse
+import sys
 import tempfile
 import time
+import warnings
 from dataclasses import replace
 from math import ceil, log2
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +29,12 @@ import parsing
 from fenchel import ChainCRF, DependencyParser, LogisticRegression, problems, solve
 from fenchel.data import take_examples
 from fenchel.distributed.spread import spread_here
-from fenchel.io.sharding import shard_rows
+from fenchel.io.sharding import shard_rows, shard_sequences
 
 SETS = {"imdb": 1.0, "20newsgroups": 10.0, "mnist": 0.1, "conll2000": 1.0, "spanish": 0.1}  # and C
 DUAL = {"conll2000": "eg-gap", "spanish": "eg-gap"}  # else cd-dual
 LATENCY = 2e-4  # seconds
+ROUNDS = 8  # passes that two workers are timed for
 
 
 def make_problem(name, first=None, copies=1):
@@ -101,42 +107,104 @@ def same_optimum(name, problem, counts, tol, most):
             print(row + ("" if true else "  NOT WITHIN THE GAPS"), flush=True)
 
 
-def workers_against_one(rows, columns, tol):
-    """Processes of this machine, one thread each, on made-up rows; and dask-ml, if there is one."""
+def workers_against_one(names, copies):
+    """Processes of this machine, one thread each: what a round takes, with one of them and with two."""
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            shards, model, solvers = ON_WORKERS[name](folder + "/shards", copies)
+            for solver in solvers:
+                alone = seconds_of_a_round(model, solver, shards, 1)
+                both = seconds_of_a_round(model, solver, shards, 2)
+                ratio = alone.whole / both.whole
+                print(f"{name}, {solver}: one worker {alone}; two {both}; {ratio:.2f} times", flush=True)
+
+
+class RoundTaken(NamedTuple):
+    """Seconds of a round, as the one who asks waits for it; what places worked of them; bytes of all."""
+
+    whole: float
+    work: float
+    bytes: float
+
+    def __str__(self):
+        return f"{self.whole:.3f} s a round (work {self.work:.3f}), {self.bytes / 1e6:.3f} MB"
+
+
+def seconds_of_a_round(model, solver, shards, count) -> RoundTaken:
+    """The median over ROUNDS rounds, the first left out: it compiles and fills caches."""
+    from distributed import Client, LocalCluster
+
+    from fenchel.distributed.cluster import Cluster
+
+    gathered, work = Cluster._results, []
+
+    def noted(self, tasks):
+        answers = gathered(self, tasks)
+        asked = tasks[0].key.split("-")[1] if len(tasks) == self.count else ""
+        if asked in ("round", "pull"):
+            work.append(max(max(seconds) for _, _, seconds in answers))
+        return answers
+
+    settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
+    Cluster._results = noted
+    try:
+        with LocalCluster(n_workers=count, **settings) as cluster, Client(cluster), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is not to converge
+            found = model.set_params(solver=solver, tol=1e-12, max_iter=ROUNDS, random_state=0).fit(shards)
+    finally:
+        Cluster._results = gathered
+    steps = found.trace_.steps
+    took = np.diff([step.seconds for step in steps])[1:]
+    sent = np.diff([step.bytes for step in steps])[1:]
+    return RoundTaken(*map(float, (np.median(took), np.median(work[2:]), np.median(sent))))
+
+
+def rows_on_disk(folder, copies):
+    """MNIST: 60,000 dense rows, ten classes."""
+    X, y = datasets.mnist()
+    batches = [(X[i : i + 5000], y[i : i + 5000]) for i in range(0, y.size, 5000)] * copies
+    return shard_rows(batches, folder, rows=5000), LogisticRegression(C=0.1), ("cd-dual", "lbfgs")
+
+
+def sentences_on_disk(folder, copies):
+    """CoNLL-2000, 8,936 sentences."""
+    tokens, labels = datasets.sentences("conll2000")[0].without_last()
+    batches = [(tokens[i : i + 500], labels[i : i + 500]) for i in range(0, len(labels), 500)] * copies
+    return shard_sequences(batches, folder, template="chunk", rows=500), ChainCRF(C=1.0), ("eg-gap", "lbfgs")
+
+
+ON_WORKERS = {"mnist": rows_on_disk, "conll2000": sentences_on_disk}
+
+
+def against_dask_ml(rows, columns, tol):
+    """LogisticRegression of both on made-up rows, the same workers and objective."""
     from distributed import Client, LocalCluster
 
     rng = np.random.default_rng(0)
-    truth = rng.normal(size=columns)
+    truth, size = rng.normal(size=columns), rows // 20
+    settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
 
     def batches():
         for _ in range(20):
-            data = rng.random((rows // 20, 40))
-            places = rng.integers(columns, size=(rows // 20, 40))
-            X = np.zeros((rows // 20, columns))
-            np.put_along_axis(X, places, data, axis=1)
-            yield X, (X @ truth + rng.normal(size=rows // 20) > 0).astype(float)
+            X = rng.normal(size=(size, columns)) * (rng.random((size, columns)) < 0.2)
+            yield X, (X @ truth + rng.normal(size=size) > 0).astype(float)
 
     with tempfile.TemporaryDirectory() as folder:
-        shards = shard_rows(batches(), folder + "/shards", rows=rows // 20)
-        for count in (1, 2):
-            settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
-            with LocalCluster(n_workers=count, **settings) as cluster, Client(cluster):
-                for solver in ("lbfgs", "cd-dual"):
-                    LogisticRegression(solver=solver, tol=0.5).fit(shards)  # kernels
-                    began = time.perf_counter()
-                    model = LogisticRegression(solver=solver, tol=tol).fit(shards)
-                    took = time.perf_counter() - began
-                    steps = max(len(model.trace_.steps), 1)
-                    print(
-                        f"{count} workers, {solver}: {took:.2f} s, {steps} steps, {model.certificate_}",
-                        flush=True,
-                    )
-                if count == 2:
-                    rival(shards, model.certificate_.primal)
+        shards = shard_rows(batches(), folder + "/shards", rows=size)
+        with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster):
+            LogisticRegression(tol=0.5).fit(shards)  # kernels
+            began = time.perf_counter()
+            model = LogisticRegression(tol=tol).fit(shards)
+            print(
+                f"fenchel, two workers: {time.perf_counter() - began:.2f} s, {model.certificate_}", flush=True
+            )
+            rival(shards, model.certificate_.primal)
 
 
 def rival(shards, ours):
     """dask-ml's LogisticRegression on the same rows and objective."""
+    sys.path.remove(str(Path(__file__).resolve().parent))  # else Dask takes our sparse.py for the library
+    sys.modules.pop("sparse", None)
     try:
         import dask.array as da
         from dask_ml.linear_model import LogisticRegression as Rival
@@ -156,7 +224,7 @@ def rival(shards, ours):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--parts", default="rounds", help="rounds, optimum, workers")
+    parser.add_argument("--parts", default="rounds", help="rounds, optimum, workers, dask-ml")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--places", default="1,2,4,8,16,32,64")
     parser.add_argument("--solvers", default="")
@@ -166,16 +234,18 @@ def main():
     parser.add_argument("--max-passes", type=float, default=200.0)
     parser.add_argument("--rows", type=int, default=40_000)
     options = parser.parse_args()
-    counts = [int(count) for count in options.places.split(",")]
-    for name in options.sets.split(",") if "workers" not in options.parts else ():
+    counts, names = [int(count) for count in options.places.split(",")], options.sets.split(",")
+    if "workers" in options.parts:
+        workers_against_one([name for name in names if name in ON_WORKERS], options.copies)
+    if "dask-ml" in options.parts:
+        against_dask_ml(options.rows, 200, options.tol)
+    for name in names if "optimum" in options.parts or "rounds" in options.parts else ():
         problem = make_problem(name, options.first, options.copies)
         if "optimum" in options.parts:
             same_optimum(name, problem, counts, options.tol, options.max_passes)
         if "rounds" in options.parts:
             own = options.solvers.split(",") if options.solvers else [DUAL.get(name, "cd-dual"), "lbfgs"]
             rounds_against_places(name, problem, own, counts, options.tol, options.max_passes)
-    if "workers" in options.parts:
-        workers_against_one(options.rows, 2_000, options.tol)
 
 
 if __name__ == "__main__":

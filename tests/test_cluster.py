@@ -52,8 +52,23 @@ def test_the_optimum_of_one_machine(client, shards, alone, solver):
     assert model.certificate_.dual <= alone * (1 + 1e-9)
     assert "at 2 places" in model.trace_.problem
     assert model.trace_.rows[-1].bytes > 0
+    assert model.trace_.company.startswith("2 workers")
     X, y = made_up(model.classes_.size)
     assert model.score(X, y) > 0.7
+
+
+def test_a_worker_that_keeps_all_waiting_is_named():
+    from fenchel.distributed.cluster import Cluster, _plus
+
+    places = Cluster(None, [()] * 3)
+    places._homes = ["a", "b", "b"]
+    one, other = (1.0, 8, (0.1,)), (np.ones(2), 16, (0.1,))
+    value, size, places.seconds = _plus(_plus(one, other), (2.0, 8, (0.4,)))
+    assert size == 32 and str(places) == "2 workers, the slowest 4.0 times the median"
+    np.testing.assert_array_equal(value, [4.0, 4.0])
+    assert _plus(None, one) is None
+    places.seconds = 0.1, 0.12, 0.1
+    assert str(places) == "2 workers"
 
 
 def test_weights_of_classes_and_examples(client, shards):

@@ -129,6 +129,40 @@ def test_sums_are_those_of_the_whole():
     assert "at 3 places" in str(spread)
 
 
+@pytest.mark.parametrize("count, solver", [(2, "eg-gap"), (3, "lbfgs")])
+def test_sequences_go_by_sums_at_many_places(count, solver):
+    """Their rounds grow with the places, those of sums do not; the hinge loss has no other way."""
+    assert spread_here(some_chains(), count).plan() == [solver]
+    assert spread_here(some_chains(loss="hinge"), count).plan() == ["eg-gap"]
+
+
+def same_shares(spread, v):
+    """What the dual variables add up to is v, where several places know it."""
+    np.testing.assert_allclose(dense(spread.places.sum("share")), v[spread.shared], atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["cd-dual", "eg"])
+def test_weights_that_only_one_place_has_are_not_sent(solver):
+    """They stay there, and are part of the dual, of the model and of its certificate all the same."""
+    rng = np.random.default_rng(3)
+    X = sp.random(60, 400, 0.02, "csr", random_state=1)  # many a column is of one row
+    problem = problems.binary(X, (X @ rng.normal(size=400) > 0.0).astype(int), C=10.0)
+    spread = spread_here(problem, 3)
+    rounds = Rounds(make(solver))
+    state = rounds.init(spread, None)
+    assert 0 < spread.shared.size < problem.dim
+    for _ in range(3):
+        rounds.step(spread, state)
+        sent = spread.places.calls[-1]
+        assert sent.name == "round" and max(sent.down, sent.up) <= 8 * spread.shared.size + 400
+        rounds._told(spread, state)
+        whole = rounds.whole(spread, state)
+        np.testing.assert_allclose(spread.residuals("mu"), problem.lam * whole, atol=1e-12)
+        assert state.dual == pytest.approx(spread.dual("mu", whole[: problem.penalised]), rel=1e-12)
+    found = same_optimum(problem, 3, solver, tol=1e-6)
+    np.testing.assert_allclose(found.w, solve(problem, "lbfgs", tol=1e-12).w, atol=0.02)
+
+
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
 @pytest.mark.parametrize("solver", ["cd-dual", "eg", "sdca"])
 def test_a_round_raises_the_dual_by_what_the_places_gained(solver, l1_ratio):
@@ -142,8 +176,8 @@ def test_a_round_raises_the_dual_by_what_the_places_gained(solver, l1_ratio):
         state.widths[:] = 4.0
         rounds.step(spread, state)
         assert state.accepted and state.dual >= before
-        shares = dense(spread.places.sum("share"))
-        np.testing.assert_allclose(shares, state.v, atol=1e-12)
+        rounds._told(spread, state)
+        same_shares(spread, state.v)
         mu = np.concatenate([place.state.mu for place in spread.places.places])
         order = np.random.default_rng(0).permutation(problem.n)
         order = np.concatenate([np.sort(some) for some in np.array_split(order, 4)])
@@ -166,7 +200,7 @@ def test_a_round_that_lowers_the_dual_is_undone():
             assert state.dual == before and state.v is v
         point = rounds.point(spread, state)
         assert point.dual <= point.primal
-        np.testing.assert_allclose(dense(spread.places.sum("share")), state.v, atol=1e-12)
+        same_shares(spread, state.v)
     assert undone
     same_optimum(problem, 8, "cd-dual", tol=1e-6)
 
@@ -269,8 +303,10 @@ def test_sequences_on_their_lane(solver, settings, count):
         rounds.step(spread, state)
         rounds._told(spread, state)
         assert all(place.state.arranged is not None for place in spread.places.places)
-        np.testing.assert_allclose(dense(spread.places.sum("share")), state.v, atol=1e-12)
-        spread.places.each("take", state.v)
+        same_shares(spread, state.v)
+        spread.places.each("take", state.v[spread.shared])
+        whole = spread.places.places[0].problem.lam * rounds.whole(spread, state)
+        np.testing.assert_allclose(spread.residuals("mu"), whole, atol=1e-12)
     found = same_optimum(problem, count, solver, tol=1e-5)
     alone = solve(problem, "lbfgs", tol=1e-10)
     np.testing.assert_allclose(found.w, alone.w, atol=0.05)
@@ -286,7 +322,7 @@ def test_a_round_on_the_lane_is_undone():
     rounds.step(spread, state)
     assert not state.accepted and state.dual == dual
     rounds._told(spread, state)
-    np.testing.assert_allclose(dense(spread.places.sum("share")), before, atol=1e-12)
+    same_shares(spread, before)
 
 
 def test_sequences_with_an_l1_term_and_trees():

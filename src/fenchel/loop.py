@@ -295,6 +295,7 @@ class _Run:
 
     def _append(self, point, state):
         score = self.validate(point.w, point.b) if self.validate else nan
+        self.trace.company = self.problem.company
         self.trace.append(
             Row(
                 passes=state.passes,

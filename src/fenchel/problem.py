@@ -55,7 +55,7 @@ class Problem(Certified, Curved):
     free: bool = False
     threads: int | None = None
     total: float = 1.0
-    traffic = float("nan")  # bytes sent to and from other machines so far: none
+    traffic, company = float("nan"), ""  # bytes sent to and from other machines so far; what is said of those
     used_elsewhere = None  # at a place among others (A,) bool: columns that examples of others have too
 
     @property

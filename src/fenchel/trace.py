@@ -187,12 +187,14 @@ class Trace:
     """The rows of a run, in order, and what it was a run of.
 
     rows: the checks. steps: the estimates of a solver whose checks cost a pass, after each of its steps.
+    company: what is said of other machines that take part, as they were at the last check.
     """
 
     solver: str = ""
     problem: str = ""
     rows: list[Row] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    company: str = ""
 
     def append(self, row: Row) -> None:
         self.rows.append(row)

@@ -143,9 +143,9 @@ def _number(trace, tol):
 
 
 def _sent(trace) -> str:
-    """What was sent so far, on a cluster."""
+    """The workers of a cluster, and what was sent so far."""
     sent = trace[-1].bytes
-    return f", {sent / 1e6:,.3g} MB sent" if sent > 0.0 else ""
+    return f", {trace.company}, {sent / 1e6:,.3g} MB sent" if sent > 0.0 else ""
 
 
 class _Lines:

@@ -14,6 +14,8 @@ from concurrent.futures import CancelledError
 from itertools import count
 from uuid import uuid4
 
+import numpy as np
+
 from fenchel.distributed.places import Moved
 from fenchel.distributed.vectors import plus, size_of, total
 from fenchel.distributed.visiting import VisitedPlace
@@ -23,6 +25,7 @@ PATIENCE, LOOK = 0.5, 2.0  # seconds between two looks at which workers are gone
 ALONE = 60.0  # seconds to wait for a worker where there is none
 KEEPING = ("pull", "scores", "move")  # questions after which a place keeps something, by their first argument
 REMEMBERED = 6  # of these
+LATE = 1.5  # times the median that a worker takes from which on it is said
 
 
 class ClusterLost(ConnectionError):
@@ -65,7 +68,7 @@ def _is_here(run: str, number: int) -> bool:
 
 
 def _ask(run: str, number: int, turn: int, name: str, sealed: Sealed, *found):
-    """(answer, bytes, seconds), or None where the place is not here."""
+    """(answer, bytes, seconds of each place), or None where the place is not here."""
     key = _key(run, number)
     if key not in _PLACES:
         return None
@@ -73,13 +76,15 @@ def _ask(run: str, number: int, turn: int, name: str, sealed: Sealed, *found):
     if asked != turn:
         began = time.perf_counter()
         value = getattr(_PLACES[key], name)(*sealed.opened(found))
-        answer = value, size_of(value), time.perf_counter() - began
+        answer = value, size_of(value), (time.perf_counter() - began,)
         _ANSWERS[key] = turn, answer
     return answer
 
 
 def _plus(one, other):
-    return None if one is None or other is None else plus(one, other)
+    if one is None or other is None:
+        return None
+    return plus(one[0], other[0]), one[1] + other[1], one[2] + other[2]
 
 
 def _forget(run: str, number: int | None = None, dask_worker=None) -> None:
@@ -102,7 +107,7 @@ class Cluster:
     def __init__(self, client, recipes: list[tuple]):
         self.client, self.recipes, self.run = client, recipes, uuid4().hex
         self.bytes, self._turns, self._looked = 0.0, count(), 0.0
-        self._settled, self._begun, self._kept = None, None, []
+        self._settled, self._begun, self._kept, self.seconds = None, None, [], ()
         self._homes: list[str | None] = [None] * len(recipes)
 
     @property
@@ -113,6 +118,12 @@ class Cluster:
     def workers(self) -> int:
         """How many have a place."""
         return len(set(self._homes))
+
+    def __str__(self) -> str:
+        """What is said of them while a model is trained: their number, and whether one keeps all waiting."""
+        late = max(self.seconds, default=0.0) / max(float(np.median(self.seconds or 1.0)), 1e-9)
+        words = f"{self.workers} worker" + ("s" if self.workers > 1 else "")
+        return words + (f", the slowest {late:.1f} times the median" if late > LATE else "")
 
     def __enter__(self):
         self._house(range(self.count))
@@ -171,6 +182,7 @@ class Cluster:
         if answers is None:
             return None
         self.bytes += sum(size for _, size, _ in answers)
+        self.seconds = sum((seconds for _, _, seconds in answers), ())
         return [answer for answer, _, _ in answers]
 
     def _added(self, tasks):
@@ -186,6 +198,7 @@ class Cluster:
         if answers is None:
             return None
         self.bytes += answers[0][1]
+        self.seconds = answers[0][2]
         return answers[0][0]
 
     def _results(self, tasks) -> list | None:
@@ -282,7 +295,7 @@ class Cluster:
         return all(self._one(number, *each) is not None for each in known + self._kept)
 
     def _one(self, number, name, arguments):
-        """(answer, bytes, seconds) of one place; None where it is gone."""
+        """As `_ask` has it, of one place; None where it is gone."""
         task = self._asking(number, next(self._turns), name, self._sent(arguments))
         found = self._guarded(lambda: self._results([task]))
         return None if found is None else found[0]

@@ -20,7 +20,7 @@ from fenchel.structures.offsets import LabelSums, PairSums
 KEPT = 4  # evaluations and scores that a place remembers: those at the last weights it was asked about
 
 
-SUMS = 8  # of the facts
+SUMS = 9  # of the facts
 ENTRY, ROOM = 8, 0.25  # bytes of a number that is multiplied by a scale; share of memory that copies may take
 
 
@@ -35,6 +35,7 @@ class Facts(NamedTuple):
     parts: float  # of an output, weighted by mass
     shares: np.ndarray  # the mass of each label, where an offset may be free
     counts: np.ndarray  # how many rows have each column
+    users: np.ndarray  # how many places do
     peaks: np.ndarray  # from here on the largest: |x| of each column
     norm: float  # ‖x‖
     edge_norm: float
@@ -75,6 +76,7 @@ class Place:
             extent.parts * float(examples.mass.sum()),
             problem.shares if rows else np.ones(1),
             counts_of(design.rows),
+            (counts_of(design.rows) > 0).astype(np.int32),
             extent.peaks,
             extent.norm,
             extent.edge_norm,
@@ -86,14 +88,17 @@ class Place:
             NO_MASK if mask is None else mask.view(np.uint8),
         )
 
-    def settle(self, constant: float, shares, mask, counts, alike: bool) -> None:
-        """Take this σ, the labels' shares, the weights that there are, and how often columns are used by all
-        places together: the same everywhere. alike: as in `Groups.by`.
+    def settle(self, constant: float, shares, mask, counts, users, alike: bool) -> None:
+        """Take this σ, the labels' shares, the weights that there are, and how many rows and places have each
+        column: the same everywhere. alike: as in `Groups.by`.
         """
         known = replace(self.problem, structure=with_mask(self.problem.structure, mask))
         self.problem = unshifted(known, constant)
         self.problem.__dict__.update(shares=shares, used_elsewhere=counts > counts_of(known.design.rows))
-        self.groups = Groups.by(counts, alike)
+        self.groups, design = Groups.by(counts, alike), self.problem.design
+        self.shared = shared_weights(users, design.outputs, self.problem.dim)
+        here = (users == 1) & (counts_of(known.design.rows) > 0)
+        self.own = np.flatnonzero(np.repeat(here, design.outputs))
 
     # ---- the primal
 
@@ -206,6 +211,16 @@ class Place:
 def counts_of(rows: Features) -> np.ndarray:
     """(A,) how many rows have each column."""
     return column_counts(rows) if isinstance(rows, Rows) else np.full(rows.n_columns, rows.shape[0])
+
+
+def shared_weights(users, outputs: int, dim: int) -> np.ndarray:
+    """Which weights several places know: of columns that examples of several have, transitions and offsets.
+
+    users (A,): how many places have a column; dim: of all weights.
+    """
+    known = np.ones(dim, bool)
+    known[: users.size * outputs] = np.repeat(users > 1, outputs)
+    return np.flatnonzero(known)
 
 
 def with_mask(structure: Structure, mask: np.ndarray) -> Structure:

@@ -59,6 +59,9 @@ class Here:
     def bytes(self) -> float:
         return float(self.count * sum(call.down + call.up for call in self.calls))
 
+    def __str__(self) -> str:
+        return f"{self.count} places"
+
     def each(self, name, *arguments) -> list:
         return self.tell(name, [arguments] * self.count)
 

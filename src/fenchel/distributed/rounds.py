@@ -24,7 +24,8 @@ UNDONE = 20  # rounds in turn that are undone, before nothing is expected any mo
 
 @dataclass
 class RoundsState(State):
-    """v: the common weights, u/λ and β. The dual variables stay where the examples are.
+    """v: the common weights, u/λ and β, zeros for those that only one place has. The dual variables stay
+    where the examples are.
 
     accepted, change: of the last round, as the places are to be told with the next question.
     """
@@ -78,9 +79,14 @@ class Rounds(DualSolver):
 
     def _set_common(self, problem, state, share) -> None:
         """Let v be the sum of the places' shares, and tell them."""
-        state.v = np.array(dense(share))
+        state.v = np.zeros(problem.dim)
+        state.v[problem.shared] = dense(share)
         state.free_weights(problem)[:] += state.centre
-        problem.places.each("take", state.v)
+        problem.places.each("take", state.v[problem.shared])
+
+    def whole(self, problem, state) -> np.ndarray:
+        """v with the weights that only one place has."""
+        return state.v + dense(problem.places.sum("alone"))
 
     def renew(self, problem, state, lost=(), copies=True) -> None:
         """v and D anew from the dual variables as they are: for the digits, and after a loss.
@@ -91,7 +97,7 @@ class Rounds(DualSolver):
         lost, places = set(lost), problem.places
         while True:
             try:
-                start = None if state.v is None else problem.design.split(problem.read(state.v))
+                start = self._start(problem, state) if lost else None
                 places.tell(
                     "restart", self._fresh_starts(problem, state, lost, start, copies and state.copied > 0)
                 )
@@ -104,6 +110,10 @@ class Rounds(DualSolver):
                 lost |= set(moved.args[0])
         state.accepted, state.change = True, nothing(problem)
         state.dual = concave - self._penalty(problem, state.v, state.centre)
+
+    def _start(self, problem, state) -> tuple | None:
+        """The weights that there are, as a warm start has them."""
+        return None if state.v is None else problem.design.split(problem.read(self.whole(problem, state)))
 
     def _fresh_starts(self, problem, state, lost, start, copies) -> list[tuple]:
         """What each place is told: where to begin anew, if it has to, and the file of its last copy."""
@@ -126,16 +136,18 @@ class Rounds(DualSolver):
             return
         self._judge(problem, state, *answer)
 
-    def _judge(self, problem, state, change, concave, gap, visits, squares):
+    def _judge(self, problem, state, sent, concave, gap, visits, squares, alone):
         """Take the sum of the changes if it raises the dual."""
         state.passes += visits / problem.n
         state.oracle_calls += int(visits)
-        change = dense(change)
+        change = np.zeros(problem.dim)
+        change[problem.shared] = dense(sent)
         v = state.v + change
         dual = concave - self._penalty(problem, v, state.centre)
         state.accepted = bool(dual >= state.dual - ROUNDING * abs(state.dual))
         most = float(problem.places.count)
         together = problem.groups.squares(change, problem.design.outputs, problem.dim - problem.penalised)
+        together += alone
         state.widths = after(state.widths, needed(together, squares, most), state.accepted, most)
         if not state.accepted:
             state.change, state.undone = nothing(problem), state.undone + 1
@@ -144,9 +156,8 @@ class Rounds(DualSolver):
         state.updates += int(visits)
         state.undone, state.v, before = 0, v, v[problem.penalised :].copy()
         self.recentre(problem, state, gap)
-        change = change.copy()
         change[problem.penalised :] += state.free_weights(problem) - before
-        state.change = packed(change)
+        state.change = packed(change[problem.shared])
         state.dual = concave - self._penalty(problem, state.v, state.centre)
         state.relative_gap_estimate = gap / state.dual if state.dual > 1e-300 else nan
 
@@ -195,7 +206,9 @@ class Rounds(DualSolver):
         last = problem.dual_point("mu", offset=state.free_weights(problem))
         if isinstance(self.solver, SDCA) and problem.loss.hinge and state.rounds > 0:
             return joined(last, problem.dual_point("mean"))
-        return joined(last, problem.primal_point(problem.read(state.v))) if self._can_lag(problem) else last
+        if not self._can_lag(problem):
+            return last
+        return joined(last, problem.primal_point(problem.read(self.whole(problem, state))))
 
     def _is_time_to_look(self, state) -> bool:
         """After LOOK rounds, twice as many, and so on: beginning anew loses what places had agreed on."""
@@ -212,7 +225,7 @@ class Rounds(DualSolver):
         too little of something moves no weight, and slowly mends, since neither knows of the other.
         """
         last = problem.dual_point("mu", offset=state.free_weights(problem))
-        if problem.primal_point(problem.read(state.v)).dual > last.dual:
+        if problem.primal_point(problem.read(self.whole(problem, state))).dual > last.dual:
             self.renew(problem, state, range(problem.places.count), copies=False)
 
 
@@ -223,4 +236,4 @@ def _files(problem, state, folder, copy=None) -> list[tuple[str]]:
 
 def nothing(problem) -> Packed:
     """No change of the weights."""
-    return packed(np.zeros(problem.dim))
+    return packed(np.zeros(problem.shared.size))

@@ -11,6 +11,9 @@ Where all places change at once, u_p by δ_p, then by Jensen, for σ′ = K,
 so each place may climb Σ m_i H_i(μ_i) − g*(u + σ′ δ_p)/σ′ alone, and D rises by no less than all gained. That
 is our own dual with λ/σ′ and λ₁/σ′, whose weights v = (u + σ′ δ_p)/λ begin at the common ones: the solver's
 own steps climb it, and δ_p/λ = (v after − v before)/σ′. No kernel is written twice.
+
+Weights of columns that only one place has are nobody else's business: they stay there until somebody asks.
+What is sent are vectors of the others, `shared`.
 """
 
 import json
@@ -25,7 +28,7 @@ import numpy as np
 
 from fenchel.choosing import solver_name
 from fenchel.distributed.place import Place, unshifted
-from fenchel.distributed.vectors import Packed, add_to, packed
+from fenchel.distributed.vectors import Packed, dense, packed
 from fenchel.problem import Problem
 from fenchel.snapshots import freeze, thaw
 from fenchel.solvers import SOLVERS, make
@@ -35,21 +38,23 @@ from fenchel.solvers.base import Solver, Start
 class VisitedPlace(Place):
     """A place with dual variables: those of a solver, whose steps a round is made of.
 
-    v: the common weights. before: the state that the last round began with, until it is judged.
+    v: the common weights, and those that only this place has. before: the state that the last round began
+    with, moved: by how much it changed the weights that only this place has; until it is judged.
     """
 
-    solver = state = before = v = None
+    solver = state = before = moved = v = None
 
     def begin(self, name: str, options: dict, start: tuple | None) -> np.ndarray | Packed:
         """Make dual variables; what they add to the common weights v = u/λ. start: fields of a `Start`."""
-        self.solver, self.before = make(name, **options), None
+        self.solver, self.before, self.moved = make(name, **options), None, None
         self.state = self.solver.init(self.problem, None if start is None else Start(*start))
         self.state.alone = False
         if self._lane is not None:
+            self.v = np.zeros(self.problem.dim)
             return self.share()
-        share = self.state.v.copy()
-        share[self.problem.penalised :] -= self.state.centre
-        return packed(share)
+        self.v = self.state.v.copy()
+        self.v[self.problem.penalised :] -= self.state.centre
+        return packed(self.v[self.shared])
 
     def restart(self, start: tuple | None, copy: str) -> None:
         """Go on from this copy, or begin anew at the marginals of these weights; None: no need to."""
@@ -58,7 +63,7 @@ class VisitedPlace(Place):
 
     def take(self, v) -> None:
         """Let these be the common weights."""
-        self.v = np.array(v)
+        self.v[self.shared] = v
 
     def judge(self, accepted: bool, change) -> None:
         """Keep what the last round made of the dual variables, or not; and move the common weights."""
@@ -66,14 +71,17 @@ class VisitedPlace(Place):
             self.state = self.before
             if self._lane is not None:
                 self._lane.settle(self.state.entropies)
-        self.before = None
+        elif self.moved is not None:
+            self.v[self.own] += self.moved
+        self.before = self.moved = None
         if change is not None:
-            add_to(self.v, change)
+            self.v[self.shared] += dense(change)
 
     def round(self, accepted: bool, change, widths: np.ndarray, steps: int) -> tuple:
         """Judge the last round, then make steps of the solver with λ/σ′, widths: as `widths.py` has them.
 
-        Returns δ/λ, Σ m_i H_i, the gap that was met, visits, and ‖δ/λ‖² of each group.
+        Returns δ/λ, Σ m_i H_i less g* of the weights that only this place has, the gap that was met, visits,
+        and ‖δ/λ‖² of each group: of all weights, and of those that only this place has.
         """
         self.judge(accepted, change)
         problem = self.problem
@@ -84,10 +92,13 @@ class VisitedPlace(Place):
             self.solver.step(local, self.state)
         self.state.v = self.state.v * scale
         moved = (self.state.v - self.v) * (local.lam / problem.lam) / scale**2
-        concave = self.solver.concave(self.dual_problem, self.state)
+        self.moved = moved[self.own]
+        concave = self._concave_with(self.v[self.own] + self.moved)
         visits += self.state.passes * problem.n
-        squares = self.groups.squares(moved, problem.design.outputs, problem.dim - problem.penalised)
-        return packed(moved), concave, self.state.gap, visits, squares
+        sizes = problem.design.outputs, problem.dim - problem.penalised
+        of_all, sent = self.groups.squares(moved, *sizes), moved[self.shared]
+        moved[self.shared] = 0.0
+        return packed(sent), concave, self.state.gap, visits, of_all, self.groups.squares(moved, *sizes)
 
     def _stretched(self, widths) -> tuple[Problem, np.ndarray]:
         """The problem of a round with λ/σ′, σ′ that of the first group, and (dim,) by what features are
@@ -108,7 +119,15 @@ class VisitedPlace(Place):
         """What the dual variables add to the common weights, anew: sums of changes drift by rounding."""
         if hasattr(self.state, "fresh"):
             self.state.fresh = False  # they are counted from now on, a first pass or not
-        return packed(self.residuals("mu") / self.problem.lam)
+        whole = self.residuals("mu") / self.problem.lam
+        self.v[self.own] = whole[self.own]
+        return packed(whole[self.shared])
+
+    def alone(self) -> np.ndarray | Packed:
+        """The weights that only this place has, among zeros."""
+        weights = np.zeros(self.problem.dim)
+        weights[self.own] = self.v[self.own]
+        return packed(weights)
 
     @property
     def _lane(self):
@@ -119,14 +138,17 @@ class VisitedPlace(Place):
 
     def export(self) -> tuple:
         """The dual variables, all that the solver knows, and the common weights: text, and arrays by name."""
-        arrays, encoded = freeze({"state": self.state, "before": None, "v": self.v}, self.problem)
+        arrays, encoded = freeze(self._kept_state(), self.problem)
         return json.dumps(encoded), arrays
+
+    def _kept_state(self) -> dict:
+        return {"state": self.state, "v": self.v, "moved": self.moved}
 
     def restore(self, kept: tuple) -> None:
         """Go on from there; the place has begun already."""
         text, arrays = kept
         found = thaw(json.loads(text), arrays, {"state": self.state}, self.problem)
-        self.state, self.v, self.before = found["state"], found["v"], None
+        self.state, self.v, self.moved, self.before = found["state"], found["v"], found["moved"], None
 
     def write_copy(self, path: str) -> None:
         """The same in a file, which takes its name when it is whole."""
@@ -156,8 +178,12 @@ class VisitedPlace(Place):
         return self.problem.entropic if "entropy" in self.solver.needs else self.problem
 
     def concave_now(self) -> float:
-        """Σ m_i H_i of the dual variables."""
-        return self.solver.concave(self.dual_problem, self.state)
+        """Σ m_i H_i of the dual variables, less g* of the weights that only this place has."""
+        return self._concave_with(self.v[self.own])
+
+    def _concave_with(self, own) -> float:
+        penalty = self.problem.regularizer
+        return self.solver.concave(self.dual_problem, self.state) - penalty.conjugate(penalty.read(own))
 
     def residuals(self, which: str) -> np.ndarray:
         if self._lane is None:
