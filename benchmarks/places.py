@@ -13,13 +13,11 @@ optimum: that of one machine, by sums and in rounds, with the objectives' distan
 """
 
 import argparse
-import sys
 import tempfile
 import time
 import warnings
 from dataclasses import replace
 from math import ceil, log2
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -202,9 +200,10 @@ def against_dask_ml(rows, columns, tol):
 
 
 def rival(shards, ours):
-    """dask-ml's LogisticRegression on the same rows and objective."""
-    sys.path.remove(str(Path(__file__).resolve().parent))  # else Dask takes our sparse.py for the library
-    sys.modules.pop("sparse", None)
+    """dask-ml's LogisticRegression on the same rows and objective.
+
+    Dask looks for a library `sparse` and would find our sparse.py: run a copy of this folder without that.
+    """
     try:
         import dask.array as da
         from dask_ml.linear_model import LogisticRegression as Rival
