@@ -52,6 +52,17 @@ def test_max_margin_trees():
     assert choose(problems.projective(arcs, heads, starts, loss="hinge")) == "cd-outputs"
 
 
+def test_weights_of_observed_pairs_alone_go_to_exponentiated_gradient():
+    rng = np.random.default_rng(0)
+    X, y = sp.random(300, 200, 0.05, random_state=rng, format="csr"), rng.integers(0, 12, 300)
+    problem = problems.flat(X, y, C=1.0, observed=True)
+    assert choose(problem) == "eg-gap"
+    assert solve(problem, tol=1e-6).status is Status.CONVERGED
+    assert choose(problems.flat(X, y, C=1.0)) == "cd-dual"
+    assert choose(problems.flat(X, y, C=1.0, loss="hinge", observed=True)) == "cd-dual"
+    assert choose(problems.flat(X, y, C=math.inf, observed=True)) != "eg-gap"
+
+
 def test_few_examples_and_easy_blocks_go_to_the_dual():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(800, 900)), rng.integers(0, 3, 800)

@@ -127,10 +127,11 @@ def plan(problem: Problem) -> list:
     docs/choosing.md has the measurements it rests on. With an L1 term a method of the dual where λ is not
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
-    however long. Otherwise: Newton where its matrices are next to nothing, after a trial of L-BFGS where a
-    pass is cheap or coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others.
-    Dual coordinate descent where there are fewer examples than features, or where its blocks are easy. Else,
-    and where that is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse tables.
+    however long; and weights of observed pairs alone, which dual coordinates take one by one. Otherwise:
+    Newton where its matrices are next to nothing, after a trial of L-BFGS where a pass is cheap or its
+    coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others. Dual coordinate
+    descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
+    is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse tables.
     """
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
@@ -138,6 +139,8 @@ def plan(problem: Problem) -> list:
         return [_choose_for_sequences(problem)]
     if problem.loss.hinge:
         return _choose_for_margins(problem)
+    if problem.structure.mask is not None and problem.lam > 0.0 and _fits("eg-gap", problem):
+        return [("eg-gap", MANY), ("lbfgs", BATCH), "tron"]
     dense, whitening = isinstance(problem.design.rows, Table), passes_to_whiten(problem)
     quickly, wide = dense or whitening <= WORTH, problem.design.n <= problem.design.n_columns
     lopsided = wide and _is_lopsided(problem)
