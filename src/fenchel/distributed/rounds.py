@@ -50,13 +50,12 @@ class RoundsState(State):
 
 @dataclass(frozen=True)
 class Rounds(DualSolver):
-    """A round: each place makes `steps` of the solver on its own examples, and all changes are added up.
+    """A round: each place makes a step of the solver on its own examples, and all changes are added up.
 
     A round that lowers the exact dual is undone. `widths.py` says which σ′ the next one is made with.
     """
 
     solver: Solver
-    steps: int = 1
     free_check: ClassVar[bool] = False
 
     @property
@@ -129,8 +128,7 @@ class Rounds(DualSolver):
             elif self._is_time_to_look(state) and self._can_lag(problem):
                 self._told(problem, state)
                 self._catch_up(problem, state)
-            told = state.accepted, state.change, state.widths, self.steps
-            answer = problem.places.sum("round", *told)
+            answer = problem.places.sum("round", state.accepted, state.change, state.widths)
         except Moved as moved:  # what the other places did is kept
             self.renew(problem, state, moved.args[0])
             return

@@ -36,7 +36,7 @@ from fenchel.solvers.base import Solver, Start
 
 
 class VisitedPlace(Place):
-    """A place with dual variables: those of a solver, whose steps a round is made of.
+    """A place with dual variables: those of a solver, a step of which is a round.
 
     v: the common weights, and those that only this place has. before: the state that the last round began
     with, moved: by how much it changed the weights that only this place has; until it is judged.
@@ -77,8 +77,8 @@ class VisitedPlace(Place):
         if change is not None:
             self.v[self.shared] += dense(change)
 
-    def round(self, accepted: bool, change, widths: np.ndarray, steps: int) -> tuple:
-        """Judge the last round, then make steps of the solver with λ/σ′, widths: as `widths.py` has them.
+    def round(self, accepted: bool, change, widths: np.ndarray) -> tuple:
+        """Judge the last round, then make a step of the solver with λ/σ′, widths: as `widths.py` has them.
 
         Returns δ/λ, Σ m_i H_i less g* of the weights that only this place has, the gap that was met, visits,
         and ‖δ/λ‖² of each group: of all weights, and of those that only this place has.
@@ -88,8 +88,7 @@ class VisitedPlace(Place):
         local, scale = self._stretched(widths)
         self.before, visits = deepcopy(self.state), -self.state.passes * problem.n
         self.state.v = self.v / scale
-        for _ in range(steps):
-            self.solver.step(local, self.state)
+        self.solver.step(local, self.state)
         self.state.v = self.state.v * scale
         moved = (self.state.v - self.v) * (local.lam / problem.lam) / scale**2
         self.moved = moved[self.own]
