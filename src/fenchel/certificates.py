@@ -22,6 +22,7 @@ from fenchel._sparse import Rows, Table, column_bounds
 
 FEW = 4.0 * np.finfo(float).eps  # units in the last place
 LOST = 1e-150  # a bound below this rests on squares that underflow: it counts as none
+BALANCED = 1e-13  # of what a free offset should have balanced, the most that counts as rounding
 NEGLIGIBLE = 1e-12  # of P: every objective added up in double precision is uncertain by about this
 
 
@@ -123,6 +124,23 @@ def score_rounding(extent: Extent, reached: float, primal: float, gap: float, mo
     return FEW * (primal + gap + (reached + extent.cost) * (moved + 2.0 * extent.parts))
 
 
+class Imbalance(NamedTuple):
+    """What is left of Σ m_i (μ_i − y_i), which a bound needs to be 0 where the offset is free.
+
+    Either of the size that the sum itself is rounded by, or so much that a share of something else is to be
+    mixed into all μ_i: `price_of_imbalance`.
+    """
+
+    rounding: float = 0.0
+    share: float = 0.0
+
+    @classmethod
+    def of(cls, excess, shares) -> "Imbalance":
+        """Of that sum, (K,), and of how often each label is true."""
+        size = float(np.abs(excess).sum())
+        return cls(rounding=size) if size <= BALANCED else cls(share=share_to_mix(excess, shares))
+
+
 def share_to_mix(excess, shares) -> float:
     """The least ε with which (1 − ε)μ_i + ε q balances for some q that is a distribution of labels.
 
@@ -133,19 +151,23 @@ def share_to_mix(excess, shares) -> float:
     return float((above / np.maximum(above + shares, TINY)).max())
 
 
-def price_of_imbalance(share: float, extent: Extent, reached: float) -> float:
-    """What mixing that share of a distribution q into all μ_i adds to the gap beside the change of u(μ).
+def price_of_imbalance(left: Imbalance, extent: Extent, reached: float) -> float:
+    """What it adds to the gap beside the change of u(μ).
 
-    A bound needs Σ m_i (y_i − μ_i) = 0 where the offset is free. The gap of an example is convex in μ_i, and
-    at q it is at most log K + max s − min s: KL(q ‖ p) with the log loss; and costs, with the hinge loss.
+    Of rounding ⟨excess, b⟩, b the optimum's, which is no larger than scores. Of a share of q mixed into all
+    μ_i: the gap of an example is convex in μ_i, and at q it is at most log K + max s − min s: KL(q ‖ p) with
+    the log loss; and costs, with the hinge loss.
     """
-    return share * (log(max(extent.outputs, 2)) + 2.0 * (reached + extent.cost)) if share < 1.0 else inf
+    if not left.share < 1.0:
+        return inf
+    farthest = log(max(extent.outputs, 2)) + 2.0 * (reached + extent.cost)
+    return left.rounding * (1.0 + reached) + left.share * farthest
 
 
-def doubts(extent: Extent, w, b, primal, gap, moved, share) -> tuple[float, float]:
+def doubts(extent: Extent, w, b, primal, gap, moved, left: Imbalance) -> tuple[float, float]:
     """What rounding of scores may have changed, and the price of an offset that does not balance."""
     reached = reach(extent, w, b)
-    return score_rounding(extent, reached, primal, gap, moved), price_of_imbalance(share, extent, reached)
+    return score_rounding(extent, reached, primal, gap, moved), price_of_imbalance(left, extent, reached)
 
 
 def change_of_sum(extent: Extent, moved: float, share: float = 0.0) -> float:

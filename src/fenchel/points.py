@@ -7,10 +7,11 @@ import numpy as np
 
 from fenchel import certificates
 from fenchel._sparse import squared_norms
-from fenchel.certificates import FEW, Evaluation, Point, certified, doubts
+from fenchel.certificates import FEW, Evaluation, Imbalance, Point, certified, doubts
 from fenchel.design import AT_ONCE
 from fenchel.structures.offset_range import OffsetRange
 
+NOTHING_LEFT = Imbalance()
 NO_WEIGHTS = np.empty(0)  # for a kernel that is given scores
 # n·K numbers up to which scores are kept for the range of free offsets, and n·K² up to which it is computed.
 MOST_SCORES, LARGEST_RANGE = 1e7, 3e8
@@ -40,9 +41,11 @@ class Certified:
         own, value, moved = evaluation.w[: self.penalised], evaluation.value, evaluation.moved
         loss = value - self.regularizer.value(own)
         gap = self.regularizer.gap(own, evaluation.smooth[: self.penalised], loss)
-        inner, share = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
-        scores, price = self._doubts(own, inner, value, gap, moved, share)
-        error = certificates.change_of_sum(self.extent, moved, share) + FEW * self.lam * np.linalg.norm(own)
+        inner, left = self._offset(evaluation.w), self._imbalance(evaluation.smooth)
+        scores, price = self._doubts(own, inner, value, gap, moved, left)
+        error = certificates.change_of_sum(self.extent, moved, left.share) + FEW * self.lam * np.linalg.norm(
+            own
+        )
         more = price + self.regularizer.slack(own, gap, loss, error)
         w, b = self.design.split(evaluation.w)
         return certified(w, b, value, gap, scores, more, evaluation.gradient_norm)
@@ -80,7 +83,7 @@ class Certified:
         own = evaluation.w[: self.penalised]
         gap = max(self.estimate(evaluation), 0.0) * evaluation.value
         reached = certificates.reach(self.extent, own, self._offset(evaluation.w))
-        price = certificates.price_of_imbalance(TRIAL, self.extent, reached)
+        price = certificates.price_of_imbalance(Imbalance(share=TRIAL), self.extent, reached)
         error = certificates.change_of_sum(self.extent, 0.0, TRIAL)
         price += self.regularizer.slack(own, gap, evaluation.value, error)
         return LITTLE * gap / (price / TRIAL) * self.shares if price > 0.0 else 0.0 * self.shares
@@ -126,22 +129,22 @@ class Certified:
         if self.free:
             mu = self.tilt(mu, overwrite)
         v = self.residuals(mu)
-        share, own = self._imbalance(v), v[: self.penalised]
+        left, own = self._imbalance(v), v[: self.penalised]
         self.regularizer.weights(own, out=own)
         v[self.penalised :] = offset
         v, scores = self._balance(v, enough=0.01)  # a bound does not rest on this one: P is off by its square
-        return self.proven_point(v, *self.value_and_gap(v, scores, mu, entropies=entropies), share)
+        return self.proven_point(v, *self.value_and_gap(v, scores, mu, entropies=entropies), left)
 
-    def proven_point(self, v, value, gap, moved, share=0.0) -> Point:
+    def proven_point(self, v, value, gap, moved, left=NOTHING_LEFT) -> Point:
         """The certificate at all weights v, of which those with a penalty are w(μ); v is kept, not copied.
 
-        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, share: `_imbalance`.
+        value Σ m_i loss_i, gap Σ m_i · block gap, moved Σ m_i ‖y_i − μ_i‖₁, left: `_imbalance`.
         D* − D(μ) is at least λ/2 ‖w(μ) − w*‖² as P(w) − P* is: w is within √(gap/λ) of w*.
         """
         own = v[: self.penalised]
         primal = value + self.regularizer.value(own)
-        rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, share)
-        error = certificates.change_of_sum(self.extent, moved, share)
+        rounding, price = self._doubts(own, self._offset(v), primal, gap, moved, left)
+        error = certificates.change_of_sum(self.extent, moved, left.share)
         model = self.design.split(v) if self.free else (v, 0.0)
         point = certified(*model, primal, gap, rounding, price + error**2 / (2.0 * self.lam))
         distance = np.sqrt(max(point.primal - point.dual, point.gap) / self.lam) + 0.5 * error / self.lam
@@ -150,28 +153,28 @@ class Certified:
     def bounded_point(self, w, value, dual, moved) -> Point:
         """The certificate at w, where Σ m_i loss_i = value, with the bound of another point; no free b."""
         primal = value + self.regularizer.value(w)
-        rounding, _ = self._doubts(w, 0.0, primal, max(primal - dual, 0.0), moved, 0.0)
+        rounding, _ = self._doubts(w, 0.0, primal, max(primal - dual, 0.0), moved)
         return certified(w, 0.0, primal, primal - dual, rounding, 0.0)
 
     def bare_point(self, w) -> Point:
         """P at the penalised weights w and no bound: for `certificates.joined`, with one of another point."""
         primal, b = self.value_at(w)
         inner = self._offset(self.design.join(w, b))
-        rounding, _ = self._doubts(w, inner, primal, 0.0, 2.0, 0.0)
+        rounding, _ = self._doubts(w, inner, primal, 0.0, 2.0)
         return Point(w, b, float(primal), -inf, inf, rounding=float(rounding))
 
-    def _doubts(self, own, inner, primal, gap, moved, share):
+    def _doubts(self, own, inner, primal, gap, moved, left=NOTHING_LEFT):
         """As `certificates.doubts`; and what becomes of P by rounding the offset of features as given, which
         is the inner one less shift · W. It is the best one: P goes by the square of a small change.
         """
-        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, share)
+        rounding, price = doubts(self.extent, own, inner, primal, gap, moved, left)
         off = FEW * self.design.shift_reach(own)
         return rounding + min(2.0 * off, off * off), price
 
-    def _imbalance(self, pulled) -> float:
-        """What is to be mixed into μ where the offset is free, from Σ m_i (y_i − μ_i) multiplied by σ."""
+    def _imbalance(self, pulled) -> Imbalance:
+        """What is left off balance where the offset is free, from Σ m_i (y_i − μ_i) multiplied by σ."""
         if not self.free:
-            return 0.0
+            return NOTHING_LEFT
         excess = pulled[self.penalised :] / -self.design.constant
         excess = excess if self.structure.outputs else np.array([excess[0], -excess[0]])
-        return certificates.share_to_mix(excess, self.shares)
+        return Imbalance.of(excess, self.shares)
