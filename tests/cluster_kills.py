@@ -121,13 +121,28 @@ def train(folder, address) -> subprocess.Popen:
     return subprocess.Popen(call, cwd=folder, stderr=subprocess.PIPE, text=True)
 
 
-def scheduler_run(folder, optimum, rng, seconds) -> bool:
-    """Kill the scheduler while a model is trained, then go on with another; whether the kill met the run."""
+def begun(folder) -> tuple[Machines, subprocess.Popen]:
+    """Machines, and a run on them that has just written its first checkpoint."""
     (folder / "run.ckpt").unlink(missing_ok=True)
     machines = Machines(folder)
     run = train(folder, machines.where())
     while not (folder / "run.ckpt").exists() and run.poll() is None:
-        time.sleep(0.1)
+        time.sleep(0.01)
+    return machines, run
+
+
+def seconds_left(folder) -> float:
+    """What a run that nobody harms takes from its first checkpoint on."""
+    machines, run = begun(folder)
+    since = time.perf_counter()
+    run.communicate(timeout=300)
+    machines.end()
+    return time.perf_counter() - since
+
+
+def scheduler_run(folder, optimum, rng, seconds) -> bool:
+    """Kill the scheduler while a model is trained, then go on with another; whether the kill met the run."""
+    machines, run = begun(folder)
     time.sleep(rng.uniform(0.0, seconds))
     machines.processes[0].kill()
     said = run.communicate(timeout=120)[1]
@@ -160,9 +175,9 @@ def main():
         for kills, runs in ((1, options.one), (2, options.two)):
             if runs:
                 worker_runs(shards, optimum, kills, runs, rng)
-        met = 0
+        met, seconds = 0, seconds_left(folder) if options.scheduler else 0.0
         for k in range(options.scheduler):
-            met += scheduler_run(folder, optimum, rng, 2.0)
+            met += scheduler_run(folder, optimum, rng, seconds)
             print(f"scheduler killed: run {k + 1}, {met} met a run", flush=True)
     print("every run ended at the optimum, proven, or with a sentence and a checkpoint that led there")
 

@@ -1,5 +1,6 @@
 """--workers and --scheduler: a Dask client for the time of training."""
 
+import logging
 from contextlib import contextmanager
 
 import click
@@ -19,9 +20,20 @@ def cluster(data, workers: int | None, scheduler: str | None, quiet: bool):
     if getattr(data, "disk", None) is None:
         option = "--workers" if scheduler is None else "--scheduler"
         raise click.UsageError(f"{option} is for shards; make them of DATA by `fenchel shard`.")
-    with _client(workers, scheduler) as client:
+    with _in_silence(), _client(workers, scheduler) as client:
         say(f"{client.scheduler.address}: {count(len(client.nthreads()), 'worker')}", quiet)
         yield
+
+
+@contextmanager
+def _in_silence():
+    """Dask tells of a lost connection by pages of tracebacks; what it means we say in a sentence."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

@@ -51,6 +51,12 @@ _PLACES: dict[tuple[str, str, int], VisitedPlace] = {}  # by worker, of which a 
 _ANSWERS: dict[tuple[str, str, int], tuple] = {}  # the last of each: Dask asks again where one was lost
 
 
+def _seen(fetching: asyncio.Future) -> None:
+    """So that asyncio does not tell of an error when a scheduler is gone and nobody asks for answers."""
+    if not fetching.cancelled():
+        fetching.exception()
+
+
 def _key(run: str, number: int) -> tuple[str, str, int]:
     from distributed import get_worker
 
@@ -219,7 +225,9 @@ class Cluster:
         return None if any(answer is None for answer in answers) else answers
 
     async def _fetch(self, tasks) -> asyncio.Future:
-        return asyncio.ensure_future(self.client.gather(tasks, errors="skip", asynchronous=True))
+        fetching = asyncio.ensure_future(self.client.gather(tasks, errors="skip", asynchronous=True))
+        fetching.add_done_callback(_seen)
+        return fetching
 
     async def _has_come(self, fetching) -> bool:
         return bool((await asyncio.wait({fetching}, timeout=PATIENCE))[0])
