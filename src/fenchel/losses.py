@@ -157,8 +157,8 @@ def value_and_gap(loss, blocks, start, stop, v, scores, mu, entropies, gaps):
 def pair_value_and_gap(loss, blocks, start, stop, v, scores, mu, gaps):
     """`value_and_gap` of two classes, from arrays one by one.
 
-    To count references to all of `blocks` takes longer than a short row: an example of an entry or none took 150 to
-    170 ns, here 4 (hinge) and 40 (log loss).
+    To count references to all of `blocks` takes longer than a short row: examples of one entry or none took
+    150 to 170 ns each, here 4 (hinge) and 40 (log loss).
     """
     rows, constant = blocks.layout.rows, blocks.layout.constant
     given = rows, constant, blocks.outcomes.y, blocks.mass
