@@ -133,7 +133,7 @@ def tagging_tasks(lab: Lab, names=tuple(CORPORA)) -> list[Task]:
     return [tagging_task(name, lab.quick) for name in names]
 
 
-TAGGING_SECONDS = {"conll2000-pos": 30.0, "conll2000-chunk": 30.0, "brown": 45.0}
+TAGGING_SECONDS = {"conll2000-pos": 60.0, "conll2000-chunk": 60.0, "brown": 90.0}
 
 
 # ---- what is drawn of them

@@ -11,7 +11,7 @@ from experiments.lab import Lab, optimum
 from experiments.yu2011.logistic import CHECKED, seconds_table
 from fenchel import solvers
 
-ROUGH = (1.0, 1e-1, 1e-2)  # levels that 30 s of maximum entropy reach
+ROUGH = (1.0, 1e-1, 1e-2)  # levels that a minute of maximum entropy reach
 
 
 def permutations(lab: Lab) -> dict:

@@ -197,7 +197,7 @@ FIG2 = Item(
         Claim(
             "if we draw figures with longer training time, TRON’s final convergence is the fastest",
             final_tron,
-            "30 and 45 s are not longer: TRON ends at its first Newton steps.",
+            "60 and 90 s are not longer: TRON ends at its first Newton steps.",
         ),
         Claim("CD/IS … reach the final testing accuracy rapidly", accuracy_early, ROWS_ARE_FAST),
         Claim(
