@@ -1,7 +1,7 @@
 """Which solver: the rule behind "auto", and whether the one asked for can do it."""
 
 from dataclasses import replace
-from math import inf
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -94,8 +94,8 @@ class Forecast:
 
     def note(self, passes: float, gap: float) -> None:
         """A gap that did not change at all is that of a point that did not move: it says nothing."""
-        if gap > 0.0 and np.isfinite(gap) and not (self.met and self.met[-1][1] == float(np.log(gap))):
-            self.met.append((passes - self.begun, float(np.log(gap))))
+        if 0.0 < gap < inf and not (self.met and self.met[-1][1] == log(gap)):
+            self.met.append((passes - self.begun, log(gap)))
 
     def passes_left(self, tol: float, look: float) -> float:
         """0 before `look` passes were made, or where a gap is known for less than half of them (before, the
@@ -104,12 +104,12 @@ class Forecast:
         if not self.met or self.met[-1][0] < max(look, 2.0 * self.met[0][0]):
             return 0.0
         passes, gap = self.met[-1]
-        if gap <= np.log(tol):
+        if gap <= log(tol):
             return 0.0
         half = next(each for each in self.met if each[0] >= 0.5 * passes)
         if half[1] <= gap or half[0] == passes:
-            return np.inf
-        return (gap - np.log(tol)) * (passes - half[0]) / (half[1] - gap)
+            return inf
+        return (gap - log(tol)) * (passes - half[0]) / (half[1] - gap)
 
 
 def as_solver(solver: Solver | str, problem: Problem) -> Solver:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan, log10, nan
 from numbers import Real
 
 import numpy as np
@@ -216,7 +216,7 @@ class _Run:
         if self._checks_are_free and self.best is not None:
             met = self.gap / max(self.best.primal, 1e-300)
         self.forecast.note(state.passes, met)
-        digits = max(-np.log10(tol), 3.0)
+        digits = max(-log10(tol), 3.0)
         left = self.forecast.passes_left(tol / max(self.calibration, 1e-300), self.leg.look)
         return left > self.leg.patience * digits / 3.0
 
