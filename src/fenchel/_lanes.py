@@ -69,6 +69,16 @@ def spread(typing_context, number, like):
 
 
 @intrinsic
+def lanes_of(typing_context, like):
+    """How many numbers `like` holds."""
+
+    def emit(context, builder, signature, args):
+        return ir.Constant(LONG, like.width)
+
+    return types.uint64(like), emit
+
+
+@intrinsic
 def load(typing_context, array, index, like):
     """array[index:index + width] of a flat array, as many as `like` has."""
 

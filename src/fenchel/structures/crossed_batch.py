@@ -14,6 +14,7 @@ from fenchel._dispatch import kernel_by_type
 from fenchel._lanes import (
     chosen,
     exp_lanes,
+    lanes_of,
     larger,
     largest,
     load,
@@ -129,13 +130,21 @@ def _scores_of_row(rows, begin, end, w, width, s, none):
 
 @add_several.implement(Rows)
 def _add_sparse(rows, first, count, s, width, pull):
+    wide = width - width % np.uint64(8)
     for r in range(count):
         for e in range(rows.indptr[first + r], rows.indptr[first + r + np.uint64(1)]):
-            x, to, k = rows.data[e], np.uint64(rows.indices[e]) * width, np.uint64(0)
-            while k < width:
-                here = load(s, r * width + k, zeros(LANES))
-                store(pull, to + k, load(pull, to + k, here) + spread(x, here) * here)
-                k += np.uint64(LANES)
+            x, to = rows.data[e], np.uint64(rows.indices[e]) * width
+            _add_row(x, s[r * width :], np.uint64(0), wide, pull[to:], zeros(8))
+            _add_row(x, s[r * width :], wide, width, pull[to:], zeros(LANES))
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _add_row(x, s, k, stop, pull, none):
+    """pull[k:stop] += x s[k:stop], as many at a time as `none` has lanes; written."""
+    factor = spread(x, none)
+    while k < stop:
+        store(pull, k, load(pull, k, none) + factor * load(s, k, none))
+        k += np.uint64(lanes_of(none))
 
 
 @helper(cache=True, nogil=True)
@@ -224,38 +233,62 @@ def _residuals_of_many(blocks, first, count, labels, width, s):
 def _residual(blocks, i, labels, row):
     """row: scores become m (y − μ), padding 0. Returns m · loss and Σ |m (y − μ)|."""
     width, mass, loss = np.uint64(row.size), blocks.mass[i], 0.0
-    top, lanes = spread(ABSENT, zeros(LANES)), zeros(LANES)
-    for k in range(np.uint64(0), width, np.uint64(LANES)):
-        top = larger(top, load(row, k, lanes))
-    peak, best = largest(top), np.uint64(0)
+    wide = width - width % np.uint64(8)  # labels up to here by eights, the rest by fours
+    peak = max(_peak(row, np.uint64(0), wide, zeros(8)), _peak(row, wide, width, zeros(LANES)))
+    best = np.uint64(0)
     while row[best] != peak and best < labels - np.uint64(1):
         best += np.uint64(1)
     for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
         loss += blocks.outcomes.targets.data[e] * (peak - row[blocks.outcomes.targets.indices[e]])
-    level = spread(peak, lanes)
-    for k in range(np.uint64(0), width, np.uint64(LANES)):
-        store(row, k, exp_lanes(load(row, k, lanes) - level))
+    row[best] = ABSENT  # left out of the sum: no digits cancel
+    others = _exponentials(row, np.uint64(0), wide, peak, zeros(8))
+    others += _exponentials(row, wide, width, peak, zeros(LANES))
     row[best] = 0.0
-    sums = zeros(LANES)
-    for k in range(np.uint64(0), width, np.uint64(LANES)):
-        sums = sums + load(row, k, lanes)
-    others = total(sums)
-    scale = spread(-mass / (1.0 + others), lanes)
-    for k in range(np.uint64(0), width, np.uint64(LANES)):
-        store(row, k, load(row, k, lanes) * scale)
     for k in range(labels, width):
         row[k] = 0.0
+    share = mass / (1.0 + others)
+    _scale(row, np.uint64(0), wide, -share, zeros(8))
+    _scale(row, wide, width, -share, zeros(LANES))
+    rest = moved = share * others
     for e in range(blocks.outcomes.targets.indptr[i], blocks.outcomes.targets.indptr[i + np.uint64(1)]):
-        row[blocks.outcomes.targets.indices[e]] += mass * blocks.outcomes.targets.data[e]
-    row[best] = 0.0
-    sums, sizes = zeros(LANES), zeros(LANES)
-    for k in range(np.uint64(0), width, np.uint64(LANES)):
-        here = load(row, k, lanes)
+        k, more = np.uint64(blocks.outcomes.targets.indices[e]), mass * blocks.outcomes.targets.data[e]
+        if k != best:
+            moved += abs(row[k] + more) + row[k]
+            row[k] += more
+            rest -= more
+    row[best] = rest
+    return mass * (loss + log1p(others)), moved + abs(rest)
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _peak(row, k, stop, none):
+    """The largest of row[k:stop], as many at a time as `none` has lanes."""
+    top = none + spread(ABSENT, none)
+    while k < stop:
+        top = larger(top, load(row, k, none))
+        k += np.uint64(lanes_of(none))
+    return largest(top)
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _exponentials(row, k, stop, peak, none):
+    """row[k:stop] = e^(row − peak), written; returns their sum."""
+    level, sums = spread(peak, none), none
+    while k < stop:
+        here = exp_lanes(load(row, k, none) - level)
+        store(row, k, here)
         sums = sums + here
-        sizes = sizes + larger(here, zeros(LANES) - here)
-    rest = total(sums)
-    row[best] = -rest
-    return mass * (loss + log1p(others)), total(sizes) + abs(rest)
+        k += np.uint64(lanes_of(none))
+    return total(sums)
+
+
+@helper(cache=True, nogil=True, forceinline=True)
+def _scale(row, k, stop, factor, none):
+    """row[k:stop] *= factor, written."""
+    factors = spread(factor, none)
+    while k < stop:
+        store(row, k, load(row, k, none) * factors)
+        k += np.uint64(lanes_of(none))
 
 
 @helper(cache=True, nogil=True, forceinline=True)
