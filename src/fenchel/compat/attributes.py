@@ -35,14 +35,19 @@ def count_pairs(data: LabelledSequences) -> tuple[Counts, Counts]:
     N, K = data.codes.size, data.classes.size
     labels = sp.csr_matrix((np.ones(N), data.codes, np.arange(N + 1)), shape=(N, K))
     rows = as_csr(data.sequences.rows)
+    total = (rows.T @ labels).toarray()
+    if rows.nnz == 0 or rows.data.min() > 0.0:  # no second product then, nor ones for all entries
+        return Counts(total > 0.0, total), _count_moves(data)
     there = sp.csr_matrix((np.ones(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
-    states = Counts((there.T @ labels).toarray() > 0.0, (rows.T @ labels).toarray())
-    return states, _count_moves(data)
+    return Counts((there.T @ labels).toarray() > 0.0, total), _count_moves(data)
 
 
 def without_zeros(data: LabelledSequences) -> LabelledSequences:
     """The same sequences, their rows without the attributes of amount 0."""
-    rows = as_csr(data.sequences.rows).copy()
+    rows = as_csr(data.sequences.rows)
+    if np.count_nonzero(rows.data) == rows.nnz:
+        return data
+    rows = rows.copy()
     rows.eliminate_zeros()
     return replace(data, sequences=replace(data.sequences, rows=as_rows(rows)))
 

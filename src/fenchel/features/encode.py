@@ -218,12 +218,17 @@ def _finish(builder, starts, describe):
     """Rows in canonical form and their vocabulary; `describe` names a row in errors."""
     X, vocabulary = _canonical(builder), builder.vocabulary
     _check_finite(X, vocabulary, describe)
-    if builder.grow:
+    if builder.grow and not (builder.min_count == 1 and _all_stand(builder, X)):
         kept = _count_events(X, starts) >= builder.min_count
         kept[: builder.known] = True
         if not kept.all():
             X, vocabulary = X[:, np.flatnonzero(kept)], vocabulary.keep(kept)
     return as_rows(X), vocabulary
+
+
+def _all_stand(builder, X):
+    """Whether nothing was added up, and nothing is zero: then each name that is new has occurred."""
+    return X.nnz == len(builder.indices) and np.count_nonzero(X.data) == X.nnz
 
 
 def _canonical(builder):

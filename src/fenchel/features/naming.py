@@ -31,6 +31,8 @@ class Naming:
 
     def pair(self, key, value, prefix="") -> tuple:
         """The name of a key with this value, and its amount."""
+        if type(key) is str and type(value) is str:  # nearly always
+            return f"{prefix}{key}{self.separator}{value}", 1.0
         key = _text(key)
         if isinstance(value, str | bytes):
             return f"{prefix}{key}{self.separator}{_text(value)}", 1.0

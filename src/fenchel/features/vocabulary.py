@@ -62,7 +62,7 @@ class Vocabulary:
         """
         unknown, met = None if grow else len(self), self._pairs
         if met is None or met.full or met.naming != naming or met.unknown not in (None, unknown):
-            met = Pairs(naming, self.add)
+            met = Pairs(naming, self._ids.__getitem__)
         if met.unknown != unknown:  # what was met while names were added stays right
             met.unknown, met.number = unknown, lambda name: self._ids.get(name, unknown)
         self._pairs = met
