@@ -81,14 +81,13 @@ class Arrangement:
 
     def begin_ahead(self, problem, first: float) -> None:
         """θ with the true label of each token ahead of the others by first · its cost."""
-        d, K = self.sentences, problem.structure.labels
-        nodes = np.zeros((d.y.size, int(d.labels.width)))
-        nodes[:, :K] = -first * problem.examples.cost[:, None]
+        d, K, width = self.sentences, problem.structure.labels, int(self.sentences.labels.width)
+        together = isinstance(d.kinds, OneKind)  # no strips of kinds between the nodes of sentences
+        nodes = self.dual.theta.reshape(-1, width) if together else np.zeros((d.y.size, width))
+        np.multiply(-first, problem.examples.cost[:, None], out=nodes[:, :K])
         nodes[np.arange(d.y.size), d.y] = 0.0
-        if isinstance(d.kinds, OneKind):
-            self.dual.theta[:] = nodes.ravel()
-        else:
-            self.dual.theta[d.places[:, None] + np.arange(nodes.shape[1])] = nodes
+        if not together:
+            self.dual.theta[d.places[:, None] + np.arange(width)] = nodes
 
     def begin_at(self, problem, theta: np.ndarray) -> None:
         """θ as given in the problem's own layout."""

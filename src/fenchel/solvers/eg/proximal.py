@@ -17,7 +17,7 @@ and with an L1 term few |t u_j| exceed λ₁.
 import numpy as np
 
 from fenchel._cache import helper, njit
-from fenchel._math import soft
+from fenchel._math import REORDER, soft
 from fenchel._packed import tail
 from fenchel._sparse import inner
 from fenchel.certificates import FEW, change_of_sum
@@ -44,48 +44,47 @@ class Centre:
     def __init__(self, dual, share: float):
         """share: κ/(λ + κ)."""
         self.share, self.rows, self.edges = share, np.zeros_like(dual.v), np.zeros_like(dual.edge_v)
+        self._moves = np.zeros_like(dual.v), np.zeros_like(dual.edge_v), np.zeros_like(dual.own)
 
     def restore(self, q) -> None:
         """q.v, q.edge_v of weights that are nothing but the centre's; written."""
         q.v[:], q.edge_v[:] = self.rows, self.edges
 
     def squared_distance(self, d, q) -> float:
-        """‖w − w₀‖²."""
-        return self._go_along(d, q, 0.0) / self.share**2
+        """‖w − w₀‖²; `follow` will go where the weights are now."""
+        rows, edges, own = self._moves
+        square = _moves_of(q.v, self.rows, d.threshold, self.share, rows)
+        square += _moves_of(q.edge_v, self.edges, d.threshold, self.share, edges)
+        return (square + _moves_of_own(d, q, self.share, own)) / self.share**2
 
     def follow(self, d, q) -> None:
-        """w₀ ← w; v, table and own written."""
-        self._go_along(d, q, 1.0)
+        """w₀ ← w as `squared_distance` met it; v, table and own written."""
+        for place, move in zip((self.rows, self.edges, q.own), self._moves, strict=True):
+            place += move
+        q.v[:] += self._moves[0]
+        q.edge_v[:] += self._moves[1]
         q.table[:] = q.edge_v - np.clip(q.edge_v, -d.threshold, d.threshold)
 
-    def _go_along(self, d, q, step) -> float:
-        square = _go_along(q.v, self.rows, d.threshold, self.share, step)
-        square += _go_along(q.edge_v, self.edges, d.threshold, self.share, step)
-        return square + _go_along_own(d, q, self.share, step)
 
-
-@njit(cache=True, nogil=True)
-def _go_along(v, centre, threshold, share, step):
-    """centre += step · (share · w − centre), and v with it; both written. Returns ‖share · w − centre‖²."""
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _moves_of(v, centre, threshold, share, moves):
+    """moves = share · w − centre, written; returns the sum of their squares."""
     square = 0.0
-    for j in range(v.size):
-        change = share * soft(v[j], threshold) - centre[j]
-        v[j] += step * change
-        centre[j] += step * change
-        square += change * change
+    for j in range(np.uint64(v.size)):
+        moves[j] = share * soft(v[j], threshold) - centre[j]
+        square += moves[j] * moves[j]
     return square
 
 
 @njit(cache=True, nogil=True)
-def _go_along_own(d, q, share, step):
-    """The same of attributes of one token, which have the weight of its label alone; q.own written."""
+def _moves_of_own(d, q, share, moves):
+    """The same of attributes of one token, which have the weight of its label alone; moves (N,) written."""
     square = 0.0
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
             if d.single[t] > 0.0:
-                change = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold) - q.own[t]
-                q.own[t] += step * change
-                square += d.single[t] * change * change
+                moves[t] = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold) - q.own[t]
+                square += d.single[t] * moves[t] * moves[t]
     return square
 
 
