@@ -97,7 +97,13 @@ def test_few_features_go_to_coordinates_in_which_the_objective_is_round():
     X[X < 1.0], y = 0.0, rng.integers(0, 50, 400)  # five of thirty are left
     for C in (0.1, 10.0):
         assert choose(problems.flat(sp.csr_matrix(X), y, C=C)) == "lbfgs"
-    assert choose(problems.binary(sp.csr_matrix(X), y > 25, C=10.0)) == "lbfgs"
+
+
+def test_a_matrix_that_is_nothing_beside_the_calls_around_it_goes_to_newton_at_once():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
+    assert choose(problems.binary(X[:200], y[:200], C=1.0)) == "newton"
+    assert choose(problems.binary(X, y, C=1.0)) == "lbfgs"
 
 
 def hopeless():

@@ -18,6 +18,7 @@ from fenchel.solvers.inrows import InRows
 
 # Newton where its eight or so matrices take no longer than this many passes.
 MATRICES, PASSES = 8.0, 12.0
+AT_ONCE = 3e-5  # seconds of one matrix that is nothing beside the calls of a step: four steps, not a dozen
 PATIENT = 10.0  # seconds that it may take where nothing else gets anywhere
 # Dual coordinate descent first where c = m‖x‖²/λ, the curvature of a block, is neither so little that any
 # method is done at once nor, times the share of non-zeros, more than this: for two classes, for several on
@@ -128,8 +129,8 @@ def plan(problem: Problem) -> list:
     weak, else Newton steps over the weights that are not zero; for sequences then OWL-QN.
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
     however long; and weights of observed pairs alone, which dual coordinates take one by one. Otherwise:
-    Newton where its matrices are next to nothing, after a trial of L-BFGS where a pass is cheap or its
-    coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others. Dual coordinate
+    Newton where its matrices are next to nothing; where they are a little more, after a trial of L-BFGS if a
+    pass is cheap or its coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others. Dual coordinate
     descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
     is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse tables.
     """
@@ -146,7 +147,7 @@ def plan(problem: Problem) -> list:
     lopsided = wide and _is_lopsided(problem)
     first, second = ("tron", "lbfgs") if wide and not (quickly or lopsided) else ("lbfgs", "tron")
     if _is_worth_a_matrix(problem):
-        quick = [("lbfgs", QUICK)] if quickly else []
+        quick = [("lbfgs", QUICK)] if quickly and problem.design.matrix_seconds > AT_ONCE else []
         return [*quick, ("newton", BATCH), (first, BATCH), second]
     last = "newton" if _can_wait_for_a_matrix(problem) else second
     if not (problem.lam > 0.0 and _fits("cd-dual", problem)):
