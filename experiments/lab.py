@@ -195,8 +195,7 @@ class Lab:
             problem = task.problem
             scored = task.score if score else None
             first = start(problem) if start else None
-            if solver != "auto":
-                self._rehearse(problem, solver, first)
+            self._rehearse(problem, solver, first)
             result = self._fastest(problem, solver, start=first, validate=scored, **settings)
             write_trace(
                 path, result.trace, label=label, settings=asked, status=result.status.name, clock="processor"

@@ -1,10 +1,10 @@
 """lepriol2018 6.3: samplings, Figures 2, 3 and 9."""
 
 from itertools import pairwise
-from math import inf, isfinite
+from math import isfinite
 from statistics import median
 
-from experiments.claims import Claim, Item, Verdict, chosen, number, ratio
+from experiments.claims import UNDECIDED, Claim, Item, Verdict, chosen, number, ratio
 from experiments.figures import Panel, draw
 from experiments.lab import Lab, optimum
 from experiments.lepriol2018.chains import SETS, each
@@ -55,9 +55,8 @@ def gap_is_best(results) -> Verdict:
     times = {k: runs[k].reach(1e-4, best, "updates") for k in SAMPLINGS}
     first = min(times, key=times.get)
     n = runs["Gap"].n
-    return Verdict(
-        first == "Gap", "epochs to 1e-4: " + ", ".join(f"{k} {number(v / n)}" for k, v in times.items())
-    )
+    text = "epochs to 1e-4: " + ", ".join(f"{k} {number(v / n)}" for k, v in times.items())
+    return Verdict(first == "Gap" if isfinite(times[first]) else None, text, UNDECIDED)
 
 
 FIG2 = Item(
@@ -139,26 +138,36 @@ def updates_by_fraction(runs) -> dict[str, float]:
     return {share: epochs for share, epochs in found.items() if isfinite(epochs)}
 
 
+def with_both_ends(results) -> dict[str, dict[str, float]]:
+    """{set: updates_by_fraction} where none and all of the draws were by gap and both got there."""
+    found = {name: updates_by_fraction(runs) for name, runs in results.items()}
+    return {name: times for name, times in found.items() if {"0", "1"} <= set(times)}
+
+
 def increasing_improves(results) -> Verdict:
-    lines, holds = [], True
-    for name, runs in results.items():
-        times = updates_by_fraction(runs)
-        holds &= all(b <= a for a, b in pairwise(times.values()))
-        holds &= {"0", "1"} <= set(times)
-        lines.append(f"{name} " + ", ".join(f"{share}: {number(t)}" for share, t in times.items()))
-    return Verdict(holds, f"epochs to {NEAR:g} by fraction: {'; '.join(lines)}")
+    found = with_both_ends(results)
+    lines = (
+        f"{name} " + ", ".join(f"{share}: {number(t)}" for share, t in times.items())
+        for name, times in found.items()
+    )
+    holds = all(b <= a for times in found.values() for a, b in pairwise(times.values()))
+    text = f"epochs to {NEAR:g} by fraction: {'; '.join(lines)}{left_out(results, found)}"
+    return Verdict(holds if found else None, text, UNDECIDED)
+
+
+def left_out(results, found) -> str:
+    """The sets that say nothing, in words."""
+    names = [name for name in results if name not in found]
+    return f"; {', '.join(names)}: the time ended before" if names else ""
 
 
 def marginal_after(results) -> Verdict:
-    values = {}
-    for name, runs in results.items():
-        times = updates_by_fraction(runs)
-        values[name] = ratio(times.get("1", inf), times.get("0.8", inf)) or 0.0
+    found = {name: updates_by_fraction(runs) for name, runs in results.items()}
+    values = {name: times["0.8"] / times["1"] for name, times in found.items() if {"0.8", "1"} <= set(times)}
     text = ", ".join(f"{name} {number(value)}" for name, value in values.items())
-    return Verdict(
-        all(0.8 <= value <= 1.25 for value in values.values()),
-        f"0.8 takes times the updates of 1: {text} (marginal: within a quarter)",
-    )
+    holds = all(0.8 <= value <= 1.25 for value in values.values())
+    text = f"0.8 takes times the updates of 1: {text} (marginal: within a quarter){left_out(results, values)}"
+    return Verdict(holds if values else None, text, UNDECIDED)
 
 
 FIG3 = Item(
