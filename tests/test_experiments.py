@@ -19,7 +19,7 @@ from experiments import __main__ as program
 from experiments import batches, data, figures, page, tasks
 from experiments.claims import Claim, Item, Table, Verdict, examine, faster, ratio
 from experiments.lab import Lab, Missing, NotRun, Run, Task, essence, file_name, optimum, proven, spaced
-from experiments.lepriol2018 import chains
+from experiments.lepriol2018 import chains, methods
 from fenchel import problems, solvers
 from fenchel.trace import Row, Trace
 from matrix import sparse_features
@@ -177,6 +177,17 @@ def test_speeds_are_compared_by_when_each_level_is_reached():
     assert "1.00 at 0.6, 3.00 at 0.01" in faster("quick", "slow", levels=(0.6, 0.01))({"a": runs}).margin
     assert not faster("slow", "quick")({"a": runs}).holds
     assert ratio(inf, inf) is None and ratio(inf, 1.0) == 0.0 and ratio(1.0, inf) == inf
+
+
+def test_what_no_run_reached_is_not_decided():
+    near = made_run("near", [2.0, 1.001], [0.0, 1.0])
+    far, farther = made_run("far", [2.0, 1.5], [nan] * 2), made_run("farther", [2.0, 1.6], [nan] * 2)
+    results = {"ocr": {"near": near, "far": far, "farther": farther}}
+    undecided = methods.compare("far", "farther", "updates", ("ocr",))(results)
+    assert undecided.holds is None and undecided.word == "not decided"
+    assert methods.compare("near", "far", "updates", ("ocr",))(results).holds
+    assert methods.compare("far", "farther", "updates", ("ocr",), levels=(0.6,))(results).holds is False
+    assert methods.both(undecided, Verdict(True, "")).holds and methods.both(undecided).holds is None
 
 
 def test_runs_of_two_problems_are_not_compared():
