@@ -86,7 +86,8 @@ def random_problem(seed=0, loss="log", shapes=None, features=2, A=4, negative=Tr
     X *= rng.choice([-1.0, 1.0], size=X.shape) if negative else 1.0
     y = rng.integers(np.array(SIZES)[types])
     graphs = join_graphs(starts, links, types, Z)
-    settings = {"labels": SIZES, "loss": loss, "C": 0.7} | settings
+    constant = {} if "c1" in settings else {"C": 0.7}
+    settings = {"labels": SIZES, "loss": loss} | constant | settings
     return problems.graph(sp.csr_matrix(X), y, graphs, **settings)
 
 

@@ -12,6 +12,7 @@ from fenchel.loop import solve
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.solvers import EG
 from fenchel.solvers.eg import proximal, sentences
+from graphs import random_problem
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 10)) * (RNG.uniform(size=(60, 10)) < 0.5)
@@ -38,6 +39,15 @@ def joint(**settings):
     return problems.joint(F, Y, np.arange(0, 181, 3), **settings)
 
 
+def trees(**settings):
+    """Sentences of one to five words, each the head of the next one."""
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(1, 6, size=20)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    arcs = sp.random(int(np.sum(lengths**2)), 15, 0.3, "csr", rng=rng)
+    return problems.projective(arcs, np.concatenate([np.arange(n) for n in lengths]), starts, **settings)
+
+
 MADE = {
     "binary": lambda **c: problems.binary(X, Y > 0, **c),
     "binary-free": lambda **c: problems.binary(X, Y > 0, fit_intercept=True, **c),
@@ -51,10 +61,14 @@ MADE = {
     "chain-values-observed": lambda **c: chain(binary=False, observed=True, **c),
     "chain-edges": lambda **c: chain(edges=edges(), **c),
     "chain-alone": lambda **c: chain(transitions=False, **c),
+    "graph": lambda **c: random_problem(seed=3, **c),
+    "trees": trees,
 }
 
 
 def solvers_for(name):
+    if name in {"graph", "trees"}:
+        return "eg-gap", "eg", "eg-batch"
     return ("eg-gap", "eg", "sdca") + (() if name.startswith("chain") else ("cd-dual",))
 
 

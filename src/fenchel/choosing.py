@@ -130,9 +130,10 @@ def plan(problem: Problem) -> list:
     Sequences: exponentiated gradient unless long or dense, or cached outputs for the hinge loss; so trees,
     however long; and weights of observed pairs alone, which dual coordinates take one by one. Otherwise:
     Newton where its matrices are next to nothing; where they are a little more, after a trial of L-BFGS if a
-    pass is cheap or its coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf others. Dual coordinate
-    descent where there are fewer examples than features, or where its blocks are easy. Else, and where that
-    is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse tables.
+    pass is cheap or its coordinates are round. L-BFGS in round coordinates, or where a few columns dwarf
+    others. Dual coordinate descent where there are fewer examples than features, or where its blocks are
+    easy. Else, and where that is slow, a method of the primal: L-BFGS, or conjugate gradients on wide sparse
+    tables.
     """
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
