@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV as Theirs
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import LogisticRegression, LogisticRegressionCV, load
@@ -75,6 +75,16 @@ def test_without_refit_coefficients_are_averaged_and_the_certificate_is_true():
     best = LogisticRegression(C=ours.C_, **EXACT).fit(X, y).certificate_
     assert ours.certificate_.dual <= best.primal * (1.0 + 1e-9) and ours.certificate_.primal >= best.dual
     assert "averaged over the folds" in str(ours.certificate_)
+
+
+def test_groups_are_kept_together():
+    (X, y), groups = two(), np.arange(569) % 7
+    ours = LogisticRegressionCV(Cs=CS[:2], cv=GroupKFold(3)).fit(X, y, groups=groups)
+    folds = list(GroupKFold(3).split(X, y, groups))
+    same = LogisticRegressionCV(Cs=CS[:2], cv=folds).fit(X, y)
+    np.testing.assert_array_equal(ours.coefs_paths_, same.coefs_paths_)
+    with pytest.raises(ValueError, match=r"cv=\[\] makes no folds"):
+        LogisticRegressionCV(cv=[]).fit(X, y)
 
 
 def test_weights_threads_and_folds_change_nothing_they_should_not(tmp_path):

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn import linear_model, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -211,10 +212,30 @@ def test_a_warm_start_may_meet_another_number_of_classes(many):
     assert model.fit(X, y).coef_.shape == (3, 6)
 
 
-def test_a_class_without_weight_among_many_is_named(many):
+def test_a_class_without_weight_is_as_one_whose_rows_are_left_out(many):
     X, y = many
-    with pytest.raises(ValueError, match=r"the class '.*' has no examples of positive weight"):
-        LogisticRegression().fit(X, y, sample_weight=(y != "green").astype(float))
+    there = y != "green"
+    alone = LogisticRegression(tol=1e-8).fit(X[there], y[there])
+    weights = {name: float(name != "green") for name in np.unique(y).tolist()}
+    for settings, weight in (({}, there.astype(float)), ({"class_weight": weights}, None)):
+        model = LogisticRegression(tol=1e-8, **settings).fit(X, y, sample_weight=weight)
+        assert "green" not in model.classes_
+        np.testing.assert_array_equal(model.coef_, alone.coef_)
+    there[np.argmin(there)] = True  # one row of it, which half of the samples miss
+    bagged = BaggingClassifier(LogisticRegression(), n_estimators=20, random_state=0)
+    assert len({each.classes_.size for each in bagged.fit(X[there], y[there]).estimators_}) == 2
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.inf])
+def test_a_class_weight_that_is_none_is_named(many, weight):
+    X, y = many
+    with pytest.raises(ValueError, match=r"class_weight\['green'\] is"):
+        LogisticRegression(class_weight={"green": weight}).fit(X, y)
+
+
+def test_solvers_of_scikit_learn_are_met_with_auto(many):
+    with pytest.raises(ValueError, match="unknown solver 'saga'; leave it out: 'auto'"):
+        LogisticRegression(solver="saga").fit(*many)
 
 
 def test_sample_weights_count_examples(data):
@@ -235,7 +256,7 @@ def test_class_weights_are_scikit_learns(data, class_weight):
 
 def test_a_class_without_weight_is_an_error(data):
     X, y = data
-    with pytest.raises(ValueError, match="only one class has examples of positive weight"):
+    with pytest.raises(ValueError, match="only the class 'yes' has examples of positive weight"):
         LogisticRegression().fit(X, y, sample_weight=(y == "yes").astype(float))
 
 

@@ -136,3 +136,10 @@ def test_means_over_types():
     assert scores.macro == pytest.approx(((1 + 1) / 2, (1 / 3 + 1) / 2, (0.5 + 1) / 2))
     assert scores.weighted == pytest.approx((1, 0.5, (3 * 0.5 + 1) / 4))
     assert span_scores([["O"]], [["O"]]).macro == (0.0, 0.0, 0.0)
+
+
+def test_a_string_is_no_sequence_of_labels():
+    with pytest.raises(TypeError, match="sequence 0 of the true ones is the string 'B-PER'"):
+        span_scores(["B-PER", "O"], ["B-LOC", "O"])
+    with pytest.raises(TypeError, match="labels is the string 'BIO'"):
+        spans("BIO")

@@ -86,6 +86,7 @@ def spans(labels, scheme: str | None = None) -> list:
 
     scheme: None for conlleval's rules, or "IOB2", "IOE2", "IOBES": then only what follows them is a span.
     """
+    _require_labels("labels", labels)
     codes, letters, types, names = _encode([labels])
     found = _found(codes, np.array([0, codes.size]), letters, types, _rules(scheme, letters, labels, codes))
     return [(names[kind], start, stop) for kind, start, stop in found.tolist()]
@@ -151,12 +152,21 @@ def _common_starts(truth, predicted):
     """(n + 1,) where sequences start; ValueError unless they are as long in both."""
     if len(truth) != len(predicted):
         raise ValueError(f"{len(truth)} true sequences but {len(predicted)} predicted; they must match")
+    for name, sequences in (("true", truth), ("predicted", predicted)):
+        for i, labels in enumerate(sequences):
+            _require_labels(f"sequence {i} of the {name} ones", labels)
     sizes = np.fromiter(map(len, truth), np.int64, len(truth))
     wrong = np.flatnonzero(sizes != np.fromiter(map(len, predicted), np.int64, len(truth)))
     if wrong.size:
         i = int(wrong[0])
         raise ValueError(f"sequence {i} has {len(truth[i])} true labels but {len(predicted[i])} predicted")
     return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _require_labels(name, labels) -> None:
+    """A string would be taken for a sequence of letters."""
+    if isinstance(labels, str):
+        raise TypeError(f"{name} is the string {labels!r}, expected a list of labels")
 
 
 def _encode(sequences):

@@ -123,8 +123,10 @@ class LogisticRegressionCV(LogisticRegression):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Choose the constants by cross-validation, and fit them to all data.
+
+        groups: (n,) for a `cv` that keeps groups together, such as GroupKFold.
 
         Returns
         -------
@@ -135,7 +137,7 @@ class LogisticRegressionCV(LogisticRegression):
         Cs, ratios = self._grid()
         data = self.encode_training(X, y, sample_weight)
         labels = data.classes[data.codes.astype(np.intp)]
-        folds = list(check_cv(self.cv, labels, classifier=True).split(data.X, labels))
+        folds = self._folds(data.X, labels, groups)
         walks = self._walk_all(data, labels, folds, Cs, ratios)
         shape = len(folds), ratios.size, Cs.size
         certificates = np.empty(shape, dtype=object)
@@ -150,6 +152,13 @@ class LogisticRegressionCV(LogisticRegression):
         if self.use_legacy_attributes:
             vars(self).update(_by_class(self))
         return self
+
+    def _folds(self, X, labels, groups) -> list:
+        """(train, test) of each fold."""
+        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels, groups))
+        if not folds:
+            raise ValueError(f"cv={self.cv!r} makes no folds; at least one is needed")
+        return folds
 
     def _grid(self):
         """The constants and the ratios as arrays; a sentence where they are none."""
@@ -320,7 +329,10 @@ def _require_every_class(part, number) -> None:
     missing = np.setdiff1d(np.arange(part.classes.size), part.codes)
     if missing.size:
         name = part.classes.tolist()[int(missing[0])]
-        raise ValueError(f"fold {number} has no rows of the class {name!r} to train on; take fewer folds")
+        raise ValueError(
+            f"fold {number} has no rows of the class {name!r} to train on; take a splitter that shuffles "
+            f"rows or stratifies classes, or fewer folds"
+        )
 
 
 def _coefficients(model) -> np.ndarray:

@@ -86,7 +86,27 @@ class LinearClassifier(ProvenRows, LinearExports, LinearFiles, ClassifierMixin, 
         classes, codes = self._encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return LabelledRows(X, codes, classes, sample_weight)
+        return self._of_weight(LabelledRows(X, codes, classes, sample_weight))
+
+    def _of_weight(self, data: LabelledRows) -> LabelledRows:
+        """The rows of the classes that have a weight: one of none says nothing, as if its rows were left out.
+
+        So resampling by weights, as bagging does it, may miss a class.
+        """
+        weight = self.weights_of(data)
+        if weight is None or weight.all():
+            return data
+        codes = data.codes.astype(np.intp)
+        there = np.bincount(codes[weight != 0.0], minlength=data.classes.size) > 0
+        if there.all() or not there.any():  # `problems` says what is wrong with the latter
+            return data
+        if there.sum() == 1:
+            name = data.classes[there].tolist()[0]
+            raise ValueError(f"only the class {name!r} has examples of positive weight; two are needed")
+        rows = there[codes]
+        own = None if data.weight is None else data.weight[rows]
+        numbers = np.cumsum(there) - 1
+        return LabelledRows(data.X[rows], numbers[codes[rows]], data.classes[there], own)
 
     def _validate(self, X, y):
         """Arrays of both, by scikit-learn's rules and in its words, but where those would mislead."""
@@ -121,11 +141,6 @@ class LinearClassifier(ProvenRows, LinearExports, LinearFiles, ClassifierMixin, 
         }
         if classes.size == 2:
             return problems.binary(data.X, codes, **settings)
-        if weight is not None:
-            shares = np.bincount(codes, weights=weight, minlength=classes.size)
-            if not shares.all():
-                name = classes.tolist()[np.argmin(shares)]
-                raise ValueError(f"the class {name!r} has no examples of positive weight; leave its rows out")
         return problems.flat(data.X, codes, labels=classes.size, **settings)
 
     def _constants(self):

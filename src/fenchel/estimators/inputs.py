@@ -103,4 +103,9 @@ def weighted_by_class(class_weight, classes, codes, weight) -> np.ndarray:
     """(n,) the weight of each example times that of its class, as scikit-learn's class_weight says it."""
     weight = np.ones(codes.size) if weight is None else weight
     settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
-    return weight * compute_class_weight(class_weight, **settings)[codes]
+    of_classes = compute_class_weight(class_weight, **settings)
+    wrong = np.flatnonzero(~(np.isfinite(of_classes) & (of_classes >= 0.0)))
+    if wrong.size:
+        name, value = classes.tolist()[wrong[0]], of_classes[wrong[0]]
+        raise ValueError(f"class_weight[{name!r}] is {value:g}; weights must be finite and at least 0")
+    return weight * of_classes[codes]

@@ -31,6 +31,9 @@ SOLVERS = {
     "perceptron": ("perceptron:Perceptron", {}),
 }
 
+# scikit-learn's, which end at the optimum that "auto" takes the fastest way to.
+ELSEWHERE = ("liblinear", "newton-cg", "newton-cholesky", "saga")
+
 CLASSES = {target.split(":")[1]: target for target, _ in SOLVERS.values()}
 
 
@@ -47,6 +50,8 @@ def make(name: str, **options):
 
 
 def _suggestion(name):
+    if name in ELSEWHERE:
+        return "leave it out: 'auto' takes the fastest of these to the same optimum; "
     near = get_close_matches(str(name), [*SOLVERS, "auto"], n=1, cutoff=0.4)
     return f"did you mean {near[0]!r}? " if near else ""
 
