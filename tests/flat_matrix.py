@@ -16,7 +16,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from fenchel import problems
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.solvers import SOLVERS, solver_class
 from fenchel.structures.crossed import Crossed
 from fenchel.structures.joint import Joint
@@ -327,7 +327,7 @@ def hinge_optimum(name, C=None):
 
 def accepts(solver, case, loss="log"):
     """Whether the solver of that name takes the (regularised) problem."""
-    given = offered(Joint if case.joint else Crossed, LOSSES[loss]) | {"dual"}
+    given = offered(Joint if case.joint else Crossed, LOSSES[loss]) | REGULARISED
     return solver_class(solver).needs <= given
 
 

@@ -10,7 +10,7 @@ from chains import assert_certified, random_data
 from fenchel import problems, solvers
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.solvers import SOLVERS, make, solver_class
 from fenchel.structures.chain import Chain
 from fenchel.trace import Status
@@ -23,7 +23,7 @@ CONSTANTS = (1e-2, 1.0, 1e2)
 def able(loss):
     """The solvers that minimise the loss; the perceptron has its own tests."""
     kinds = {name: solver_class(name) for name in SOLVERS if name != "perceptron"}
-    return [name for name, kind in kinds.items() if kind.needs <= offered(Chain, LOSSES[loss]) | {"dual"}]
+    return [name for name, kind in kinds.items() if kind.needs <= offered(Chain, LOSSES[loss]) | REGULARISED]
 
 
 @cache

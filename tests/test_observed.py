@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from fenchel import problems
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.solvers import SOLVERS, solver_class
 from fenchel.structures.crossed import Crossed
 
@@ -45,7 +45,7 @@ def seen_pairs():
 
 
 def able(loss):
-    given = offered(Crossed, LOSSES[loss]) | {"dual"}
+    given = offered(Crossed, LOSSES[loss]) | REGULARISED
     names = [name for name in SOLVERS if solver_class(name).needs <= given]
     return [name for name in names if name not in MOVES_ALL]
 

@@ -10,7 +10,7 @@ from fenchel import problems, trees
 from fenchel._cache import njit
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.solvers import SOLVERS, solver_class
 from fenchel.structures import base, eisner
 from fenchel.structures.projective import Projective
@@ -208,7 +208,7 @@ def test_which_solvers_are_able():
         loss: {
             name
             for name in SOLVERS
-            if solver_class(name).needs <= offered(Projective(), LOSSES[loss]) | {"dual"}
+            if solver_class(name).needs <= offered(Projective(), LOSSES[loss]) | REGULARISED
         }
         for loss in LOSSES
     }

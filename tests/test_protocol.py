@@ -12,7 +12,7 @@ from fenchel._sparse import as_rows
 from fenchel.data import weighted_examples
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.solvers import SOLVERS, solver_class
@@ -48,7 +48,7 @@ def objective(w, X, Y, mass, loss):
 
 
 def able(loss):
-    given = offered(ChooseM(K, M), LOSSES[loss]) | {"dual"}
+    given = offered(ChooseM(K, M), LOSSES[loss]) | REGULARISED
     return [name for name in SOLVERS if solver_class(name).needs <= given]
 
 

@@ -15,7 +15,7 @@ from brute import Dense
 from fenchel import problems, solvers
 from fenchel.loop import solve
 from fenchel.losses import LOSSES
-from fenchel.offers import offered
+from fenchel.offers import REGULARISED, offered
 from fenchel.solvers import SOLVERS as ALL
 from fenchel.solvers import solver_class
 from fenchel.structures.binary import Binary
@@ -24,7 +24,7 @@ from matrix import Case, base, cases, labels, optimum, separable
 
 CASES = {case.name: case for case in cases()}
 # cutting-plane is for the hinge loss with more than two outputs: tests/test_flat_solvers.py
-SOLVERS = [name for name in ALL if solver_class(name).needs <= offered(Binary, LOSSES["log"]) | {"dual"}]
+SOLVERS = [name for name in ALL if solver_class(name).needs <= offered(Binary, LOSSES["log"]) | REGULARISED]
 SLOW = {"gis", "iis", "scgis", "sm-s", "sm-g1", "sm-g2", "sm-q", "eg", "eg-batch"}
 HASTY = {"sgd"}  # its steps shrink: no promise at tol = 1e-6
 UNREGULARISED = (

@@ -104,7 +104,7 @@ def weak(c1, c2, **settings):
 
 
 @pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("constants", [(0.6, 1e-3), (0.1, 1e-5), (0.0, 0.01)], ids=str)
+@pytest.mark.parametrize("constants", [(0.6, 1e-3), (0.1, 1e-5), (0.0, 0.01), (0.0, 1e-4)], ids=str)
 def test_a_centre_makes_weak_regularisers_easy(constants, observed):
     c1, c2 = constants
     problem = weak(c1, c2, observed=observed)
@@ -129,6 +129,29 @@ def test_the_bound_of_mixtures_is_below_the_optimum_at_every_pass(monkeypatch):
         )
 
 
+@pytest.mark.parametrize("name", [name for name in MADE if name.startswith("chain")])
+@pytest.mark.parametrize("c1", [0.1, 1.0])
+def test_without_an_l2_term_a_centre_takes_its_place(name, c1):
+    """The optimum of OWL-QN, from which the bound keeps its distance at every check."""
+    problem = MADE[name](c1=c1, c2=0.0)
+    floor = solve(problem, "lbfgs", tol=1e-7, max_passes=50_000).certificate
+    result = solve(problem, "eg-gap", tol=1e-3, max_passes=3000)
+    assert result.certificate.converged
+    assert floor.dual <= result.certificate.primal <= floor.primal * (1.0 + 1.1e-3)
+    for row in result.trace:
+        assert row.primal >= row.dual and row.dual <= floor.primal * (1.0 + 1e-9)
+    again = solve(problem, "eg-gap", tol=1e-3, max_passes=3000, start=result.start)
+    assert again.certificate.converged
+
+
+def test_without_an_l2_term_other_ways_of_exponentiated_gradient_are_refused():
+    with pytest.raises(ValueError, match=r"without an L2 term \(c2 = 0\) .*; use lbfgs"):
+        solve(chain(c1=0.1, c2=0.0), EG(lane=False))
+    for name in ("graph", "trees"):
+        with pytest.raises(ValueError, match="use lbfgs"):
+            solve(MADE[name](c1=0.1, c2=0.0), "eg")
+
+
 def test_mixed_entropies_are_those_of_the_mixture():
     rng = np.random.default_rng(0)
     q = rng.dirichlet(np.ones(6), size=20)
@@ -151,7 +174,8 @@ def test_an_attribute_too_rare_for_its_price_has_no_weight_from_the_start():
 
 def test_auto_takes_the_dual_where_there_is_one():
     assert plan(chain(c1=0.1, c2=0.1))[0][0] == "eg-gap"
-    assert plan(chain(c1=0.1, c2=0.0)) == ["lbfgs"]
+    assert plan(chain(c1=0.1, c2=0.0))[0][0] == "eg-gap"
+    assert plan(MADE["graph"](c1=0.1, c2=0.0)) == plan(MADE["trees"](c1=0.1, c2=0.0)) == ["lbfgs"]
     assert plan(MADE["binary"](c1=0.1, c2=10.0))[0][0] == "cd-dual"
     assert plan(MADE["crossed"](c1=0.1, c2=10.0))[0][0] == "eg-gap"
     for name in ("binary", "crossed"):

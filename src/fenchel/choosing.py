@@ -33,7 +33,10 @@ HARD_FOR_BATCH = (200.0, 100.0)  # where dual coordinates are worth a trial afte
 # With an L1 term: the threshold λ₁/λ of weights, in units of scores, up to which methods of the dual beat
 # Newton's steps over the weights that are not zero; the same three cases.
 NEAR = (5.0, 50.0, 50.0)
-PATIENTLY = (1000.0, 100.0)  # with an L1 term: gaps of the first passes tell nothing of a centre that moves
+PATIENTLY = (
+    1000.0,
+    100.0,
+)  # with an L1 term, sequences: gaps of the first passes tell nothing of a centre that moves
 # The hinge loss: dual coordinates first where c is at most HARD, or where a step of the interior point takes
 # longer than SWEEPS passes of theirs; it makes about STEPS. Seconds of a step for each dual variable and for
 # its calls, and those that a pass takes beside its multiplications.
@@ -138,7 +141,8 @@ def plan(problem: Problem) -> list:
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
     if not problem.structure.listed:
-        return [_choose_for_sequences(problem)]
+        first = _choose_for_sequences(problem)
+        return [(first, PATIENTLY), "lbfgs"] if first == "eg-gap" and not problem.loss.hinge else [first]
     if problem.loss.hinge:
         return _choose_for_margins(problem)
     if problem.structure.mask is not None and problem.lam > 0.0 and _fits("eg-gap", problem):
@@ -277,7 +281,13 @@ def _choose_for_sequences(problem) -> str:
     tokens, attributes = problem.examples.rows.shape
     short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
     short = short or problem.structure.name == "projective"  # rows are arcs there, many to a word
-    return "eg-gap" if problem.lam > 0.0 and short and _fits("eg-gap", problem) else "lbfgs"
+    return "eg-gap" if _has_blocks_to_climb(problem) and short and _fits("eg-gap", problem) else "lbfgs"
+
+
+def _has_blocks_to_climb(problem) -> bool:
+    """Whether exponentiated gradient has a dual: of λ, or with an L1 term of a centre in its place."""
+    solver = make("eg-gap")
+    return problem.lam > 0.0 or (solver.needs <= problem.offers and solver.has_a_lane(problem))
 
 
 def _is_lopsided(problem) -> bool:
@@ -347,7 +357,7 @@ def _lack(problem, missing) -> str:
     """What the problem does not have, in words."""
     if problem.l1 > 0.0:
         return "its L1 term has corners"
-    if missing == ["dual"]:
+    if missing in (["dual"], ["bound"]):
         return "it has no regulariser and so no dual"
     if missing == ["entropy"]:
         return "its marginals do not tell the entropy"

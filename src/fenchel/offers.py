@@ -5,7 +5,8 @@ gradient       P and ∇P                                hessian      products w
 matrix         ∇²P itself, or one like it              surrogates   the matrices of SM
 columns        the features weight by weight           blocks       the kernels of structures/base
 outcomes       outputs few enough to list              vertices     outputs worth a plane each
-entropy        H out of marginals                      dual         there is one: a regulariser
+entropy        H out of marginals                      dual         there is one: an L2 term
+bound          a dual, or of sequences an L1 term: mixtures with the truth have one
 l2             no L1 term: weights move where gradients point
 sequences      outputs are labels of sequences
 """
@@ -20,6 +21,7 @@ from fenchel.structures.projective import Projective
 
 STRUCTURES = (Binary, Crossed, Joint, Chain, Junction, Projective)
 
+REGULARISED = frozenset({"dual", "bound"})  # what an L2 term adds
 WITH_LOG = frozenset({"log", "descent", "gradient", "blocks", "l2"})
 WITH_HINGE = frozenset({"hinge", "blocks", "entropy", "l2"})  # the dual is linear: no entropy is asked for
 WITH_L1 = frozenset({"log", "descent", "columns", "blocks", "outcomes", "entropy"})

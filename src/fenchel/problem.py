@@ -33,7 +33,7 @@ from fenchel.curvature import Curved
 from fenchel.data import Examples
 from fenchel.design import Columns, Design
 from fenchel.losses import Hinge, Log
-from fenchel.offers import WITH_L1, offered
+from fenchel.offers import REGULARISED, WITH_L1, offered
 from fenchel.points import NO_WEIGHTS, Certified
 from fenchel.regularizers import L2, ElasticNet, of_penalties
 from fenchel.structures import binary_batch, chain_batch, crossed_batch, passes
@@ -88,9 +88,9 @@ class Problem(Certified, Curved):
     def offers(self) -> frozenset:
         """What solvers may ask for, see `offers.py`."""
         own = offered(self.structure, self.loss)
-        if self.l1 > 0.0:
-            own = frozenset() if self.loss.hinge else own & WITH_L1
-        return own | {"dual"} if self.lam > 0.0 else own
+        own = own if self.l1 == 0.0 else frozenset() if self.loss.hinge else own & WITH_L1
+        mixed = self.l1 > 0.0 and "sequences" in self.structure.offers
+        return own | (REGULARISED if self.lam > 0.0 else {"bound"} if mixed else set())
 
     def __str__(self) -> str:
         sparse = f", λ₁ = {self.l1:.6g}" if self.l1 > 0.0 else ""

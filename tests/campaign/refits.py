@@ -68,7 +68,7 @@ def _flat(rng):
         yield _list_flat(model, X, y, weight, scale, hinge), run
 
 
-_OUTCOMES = {"blocks", "outcomes", "dual"}
+_OUTCOMES = {"blocks", "outcomes", "dual", "bound"}
 _FLAT = {
     False: _OUTCOMES | {"log", "descent", "gradient", "hessian", "matrix", "columns", "surrogates"},
     True: _OUTCOMES | {"hinge"},
@@ -95,8 +95,8 @@ def _list_flat(model, X, y, weight, scale, hinge):
 
 WORDS, TAGS = ("a", "b", "c", "d", "e"), ("X", "Y", "Z")
 _CHAIN = {
-    False: {"log", "descent", "gradient", "hessian", "blocks", "dual"},
-    True: {"hinge", "blocks", "vertices", "dual"},
+    False: {"log", "descent", "gradient", "hessian", "blocks", "dual", "bound"},
+    True: {"hinge", "blocks", "vertices", "dual", "bound"},
 }
 
 

@@ -67,9 +67,9 @@ def _method(solver):
 def _losses(solver, structure):
     """The losses with which the solver trains this structure."""
     from fenchel.losses import LOSSES
-    from fenchel.offers import offered
+    from fenchel.offers import REGULARISED, offered
 
-    return [name for name, loss in LOSSES.items() if solver.needs <= offered(structure, loss) | {"dual"}]
+    return [name for name, loss in LOSSES.items() if solver.needs <= offered(structure, loss) | REGULARISED]
 
 
 def _signature(solver, options):

@@ -130,7 +130,7 @@ class Arrangement:
         distance = 0.5 * self.kappa * self.centre.squared_distance(self.sentences, self.dual)
         if gap <= self.trust * distance:
             self.trust = self.trust if distance <= self.farthest else max(0.5 * self.trust, 1.0)
-            self.centre.follow(self.sentences, self.dual)
+            self.centre.follow(self.sentences, self.dual, settled=gap <= distance)
             self.farthest = distance
         return distance
 

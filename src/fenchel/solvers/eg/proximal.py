@@ -11,7 +11,7 @@ with the truth are near each other:
 
     μ_i' = t μ_i + (1 − t) y_i,   u' = t u,   H(μ_i') exact, since the truth is one output of many
 
-and with an L1 term few |t u_j| exceed λ₁.
+and with an L1 term few |t u_j| exceed λ₁; without λ none may.
 """
 
 import numpy as np
@@ -27,6 +27,7 @@ from fenchel.structures.lattice_lanes import KERNEL, ONE
 # Of λ + κ, as `proximal_penalty` says, without and with an L1 term: measured on corpora of 18 and 80
 # attributes a token. Zeros are found sooner where weights move less.
 REACH, SPARSE_REACH = 0.17, 0.4
+NOTHING = np.empty(0)
 MIXTURES = np.concatenate([[1.0], 1.0 - np.geomspace(1e-7, 0.5, 60)])  # t
 
 
@@ -39,12 +40,20 @@ def proximal_penalty(problem) -> float:
 
 
 class Centre:
-    """κ w₀/(λ + κ), as `weights.Dual` has v: of rows and transitions; of single attributes it is q.own."""
+    """κ w₀/(λ + κ), as `weights.Dual` has v: of rows and transitions; of single attributes it is q.own.
+
+    Once a pass leaves little to gain for the centre that there is, the next one lies beyond the weights,
+    w₀ ← w + β (w − w before), β = (k − 1)/(k + 2) at the k-th move in turn that goes on where the last one
+    went (Güler 1992; O'Donoghue, Candès 2015): weights that have far to go need a fifth of the moves. Earlier
+    than that moves follow errors.
+    """
 
     def __init__(self, dual, share: float):
         """share: κ/(λ + κ)."""
         self.share, self.rows, self.edges = share, np.zeros_like(dual.v), np.zeros_like(dual.edge_v)
-        self._moves = np.zeros_like(dual.v), np.zeros_like(dual.edge_v), np.zeros_like(dual.own)
+        likes = dual.v, dual.edge_v, dual.own
+        self._moves, self._last = tuple(map(np.zeros_like, likes)), tuple(map(np.zeros_like, likes))
+        self._onward, self._count = True, 0
 
     def restore(self, q) -> None:
         """q.v, q.edge_v of weights that are nothing but the centre's; written."""
@@ -52,40 +61,59 @@ class Centre:
 
     def squared_distance(self, d, q) -> float:
         """‖w − w₀‖²; `follow` will go where the weights are now."""
-        rows, edges, own = self._moves
-        square = _moves_of(q.v, self.rows, d.threshold, self.share, rows)
-        square += _moves_of(q.edge_v, self.edges, d.threshold, self.share, edges)
-        return (square + _moves_of_own(d, q, self.share, own)) / self.share**2
+        (rows, edges, own), last = self._moves, self._last
+        sums = _moves_of(q.v, self.rows, d.threshold, self.share, last[0], rows)
+        sums += _moves_of(q.edge_v, self.edges, d.threshold, self.share, last[1], edges)
+        sums += _moves_of_own(d, q, self.share, last[2], own)
+        self._onward = sums[1] >= 0.0
+        return sums[0] / self.share**2
 
-    def follow(self, d, q) -> None:
-        """w₀ ← w as `squared_distance` met it; v, table and own written."""
-        for place, move in zip((self.rows, self.edges, q.own), self._moves, strict=True):
-            place += move
-        q.v[:] += self._moves[0]
-        q.edge_v[:] += self._moves[1]
+    def follow(self, d, q, settled: bool) -> None:
+        """w₀ ← w as `squared_distance` met it, and beyond if that is settled; v, table and own written."""
+        self._count = self._count + 1 if self._onward and settled else 1
+        beyond = (self._count - 1) / (self._count + 2)
+        parts = (self.rows, q.v), (self.edges, q.edge_v), (q.own, NOTHING)
+        for (place, v), move, last in zip(parts, self._moves, self._last, strict=True):
+            _go(place, move, last, beyond, v)
         q.table[:] = q.edge_v - np.clip(q.edge_v, -d.threshold, d.threshold)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def _moves_of(v, centre, threshold, share, moves):
-    """moves = share · w − centre, written; returns the sum of their squares."""
-    square = 0.0
+def _moves_of(v, centre, threshold, share, last, moves):
+    """moves = share · w − centre, written; the sum of their squares and of moves · (share · w − last)."""
+    square, onward = 0.0, 0.0
     for j in range(np.uint64(v.size)):
-        moves[j] = share * soft(v[j], threshold) - centre[j]
+        target = share * soft(v[j], threshold)
+        moves[j] = target - centre[j]
         square += moves[j] * moves[j]
-    return square
+        onward += moves[j] * (target - last[j])
+    return np.array([square, onward])
 
 
 @njit(cache=True, nogil=True)
-def _moves_of_own(d, q, share, moves):
+def _moves_of_own(d, q, share, last, moves):
     """The same of attributes of one token, which have the weight of its label alone; moves (N,) written."""
-    square = 0.0
+    square, onward = 0.0, 0.0
     for i in range(np.uint64(d.starts.size - 1)):
         for t in range(d.starts[i], d.starts[i + ONE]):
             if d.single[t] > 0.0:
-                moves[t] = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold) - q.own[t]
+                target = share * soft(q.own[t] + _pull(d, q, i, t), d.threshold)
+                moves[t] = target - q.own[t]
                 square += d.single[t] * moves[t] * moves[t]
-    return square
+                onward += d.single[t] * moves[t] * (target - last[t])
+    return np.array([square, onward])
+
+
+@njit(cache=True, nogil=True)
+def _go(place, moves, last, beyond, v):
+    """place += moves + beyond (place + moves − last), and v likewise, if there is one; last; all written."""
+    for j in range(np.uint64(place.size)):
+        target = place[j] + moves[j]
+        step = moves[j] + beyond * (target - last[j])
+        place[j] += step
+        last[j] = target
+        if v.size > 0:
+            v[j] += step
 
 
 @helper(cache=True, nogil=True)
@@ -106,6 +134,9 @@ def best_bound(problem, d, q, centre, lam: float, entropies, moved: float) -> fl
     likelihoods = np.empty(problem.n)
     _log_likelihoods(d, q, likelihoods)
     error, mass = change_of_sum(problem.extent, moved), problem.examples.mass
+    if problem.lam == 0.0:  # the conjugate is 0 where all |t u_j| ≤ λ₁, else ∞
+        t = min(1.0, problem.l1 / (u.max(initial=problem.l1) + error))
+        return inner(mass, _mixed_entropies(t, entropies, likelihoods)) * (1.0 - FEW)
 
     def bound(number):
         t = MIXTURES[number]
@@ -131,7 +162,7 @@ def _pulls(problem, d, q, centre, lam):
     own = own * (1.0 - q.mu[d.places + d.y.astype(np.int64)])
     parts = lam * np.abs(q.v - centre.rows), lam * np.abs(q.edge_v - centre.edges), own
     counts = np.ones(parts[0].size), np.ones(parts[1].size), d.single
-    kept = [part > problem.l1 for part in parts]
+    kept = [(part > problem.l1) & (count > 0.0) for part, count in zip(parts, counts, strict=True)]
     return tuple(np.concatenate([a[k] for a, k in zip(each, kept, strict=True)]) for each in (parts, counts))
 
 

@@ -74,7 +74,9 @@ class EG(DualSolver):
     adapt: bool = True
     lane: bool = True
     seed: int = 0
-    needs: ClassVar[frozenset] = frozenset({"blocks", "dual"})
+    needs: ClassVar[frozenset] = frozenset(
+        {"blocks", "bound"}
+    )  # a dual, or a lane with a centre in its place
 
     def __post_init__(self):
         if self.order not in {"random", "cyclic", "gap"}:
@@ -90,13 +92,14 @@ class EG(DualSolver):
 
     def copies(self, problem) -> float:
         """On the fast lane θ and μ alone, perhaps without the μ of edges; else two more for a trial."""
-        if not self._has_a_lane(problem):
+        if not self.has_a_lane(problem):
             return 4
         tables = problem.n * problem.structure.labels**2
         left_out = 0 if keeps_pairs(problem) else tables
         return (2 * dual_numbers(problem) - left_out) / problem.shape[0]
 
-    def _has_a_lane(self, problem) -> bool:
+    def has_a_lane(self, problem) -> bool:
+        """Whether sequences are visited in the layout of `chain.py`."""
         plain = self.anneal == 1.0 and self.cap == 1.0 and self.adapt and self.lane
         plain &= problem.used_elsewhere is None or problem.l1 == 0.0
         return not self.batch and self.eta != "search" and plain and suits(problem) and _has_room(problem)
@@ -107,11 +110,16 @@ class EG(DualSolver):
         state = EGState(entropies=np.empty(n), lam=problem.lam, gaps=np.full(n, np.inf))
         state.rng, state.due = np.random.default_rng(self.seed), Due(n, GROWTH)
         state.summed = not problem.tells_entropy
-        if self._has_a_lane(problem):
+        if self.has_a_lane(problem):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
             if state.arranged.settle(state.entropies):
                 return state
             state.arranged = None
+        if problem.lam == 0.0:
+            raise ValueError(
+                "without an L2 term (c2 = 0) exponentiated gradient trains sequences in memory, with its own "
+                "settings, from scores that are not far apart; use lbfgs"
+            )
         state.theta, state.mu = self._first_theta(problem, start), problem.structure.room(problem.examples)
         general.settle(problem.blocks, state.theta, state.mu, state.entropies)
         state.centre = self.first_centre(problem, start)
@@ -134,7 +142,7 @@ class EG(DualSolver):
             return self._fresh_theta(problem)
         if not problem.structure.listed:
             scores = problem.scores(start.w)
-            if problem.used_elsewhere is not None:  # D is not known here
+            if problem.used_elsewhere is not None or problem.lam == 0.0:  # D is not known here
                 return scores
             choices = scores, self._fresh_theta(problem)
             return max(choices, key=lambda theta: self._dual_of(problem, theta))
@@ -210,7 +218,9 @@ class EG(DualSolver):
             self._keep_up(problem, state)
         else:
             state.v = state.arranged.come_back(problem, state.v)
-        if lost > 0:
+        if lost > 0 and problem.lam == 0.0:
+            state.stalled = True  # the general kernels know no centre
+        elif lost > 0:
             self._leave_the_lane(problem, state)
 
     def _keep_up(self, problem, state):
@@ -250,6 +260,8 @@ class EG(DualSolver):
     def point(self, problem, state):
         if state.arranged is not None:
             point = state.arranged.point(problem, state.entropies)
+            if point is None and problem.lam == 0.0:
+                return problem.bare_point(state.arranged.weights(problem))
             return problem.dual_point(*self._in_own_layout(problem, state)[1:]) if point is None else point
         offset = state.free_weights(problem) if problem.free else 0.0
         return problem.dual_point(state.mu, state.entropies, offset)
