@@ -1,5 +1,6 @@
 """Ctrl-C anywhere: a step either has happened or has not, and the certificate is of what there is."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -121,3 +122,48 @@ def test_an_interrupt_while_a_model_is_kept_leaves_the_old_one_or_the_new(k):
     K, A = model.classes_.size, len(model.attribute_names_)
     assert model.weights_.size == A * K + K * K and model.coef_.shape == (K, A)
     assert len(model.predict(X)) == 2
+
+
+INTERRUPTED_KERNELS = """
+import os
+import signal
+from threading import Timer
+
+import numpy as np
+
+from fenchel.features import interning
+from fenchel.features.arcs import ArcFeatures
+from fenchel.features.interning import Grid, Plan
+from fenchel.features.tokens import Tokens
+
+zero = np.zeros(1, np.uint64)
+plan = Plan(np.arange(2, dtype=np.uint64), zero, zero, zero, np.zeros(1, np.int64), zero, False)
+
+
+def count(n):
+    sentence = [(f"w{k}", f"t{k % 7}") for k in range(n)]
+    ArcFeatures.learn(Tokens.from_sentences([sentence]), np.zeros(n, np.int64), observed=False)
+
+
+def intern(n):
+    grid = Grid(np.arange(n, dtype=np.uint32), np.array([0, n]), 0, n)
+    numbers = np.empty((1, n), np.uint32)
+    met = interning.intern_group(plan, grid, zero, interning.nothing_met(1), numbers)
+    interning.renumber(numbers, zero, np.array([0, met.count], np.uint64), 1)
+
+
+for learn, small, large in ((count, 3, 300), (intern, 3, 5_000_000)):
+    learn(small)  # compiles
+    Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        learn(large)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_an_interrupt_while_features_are_counted_does_not_crash():
+    program = [sys.executable, "-c", INTERRUPTED_KERNELS]
+    finished = subprocess.run(program, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout == "interrupted\n" * 2

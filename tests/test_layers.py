@@ -27,6 +27,7 @@ LEVELS = [
         "_sampling",
         "_memory",
         "_threads",
+        "_interrupts",
     }
     | {"arrays", "data", "graphs", "constants", "errors", "metrics", "snapshots", "spans", "trace", "trees"},
     {"structures"},
@@ -155,3 +156,24 @@ def test_listing_the_solvers_compiles_nothing():
 def test_a_trace_can_be_read_without_the_kernels():
     heavy = {"numba", "scipy", "sklearn", "numpy"}
     assert not heavy & modules_after("import fenchel.trace, fenchel.constants")
+
+
+def named_tuples(tree):
+    """The names of the classes that are named tuples."""
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {node.name for node in found if "NamedTuple" in map(ast.unparse, node.bases)}
+
+
+def made_by_kernels(tree, classes):
+    """(kernel, class) where what Python calls returns a named tuple that it makes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list):
+            for given in (each.value for each in ast.walk(node) if isinstance(each, ast.Return)):
+                if isinstance(given, ast.Call) and getattr(given.func, "id", None) in classes:
+                    yield node.name, given.func.id
+
+
+def test_no_kernel_that_python_calls_makes_a_named_tuple():
+    trees = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
+    classes = set().union(*map(named_tuples, trees))
+    assert not [found for tree in trees for found in made_by_kernels(tree, classes)]

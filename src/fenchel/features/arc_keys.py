@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._interrupts import held
 
 UNSEEN, ROOT, OUTSIDE = 0, 1, 2  # codes; those of words go on from 2, those of tags from 3
 FIELDS = ("head", "head tag", "word", "tag")
@@ -189,13 +190,19 @@ def fill_slots(keys, count, slots):
     return -1
 
 
-@njit(cache=True, nogil=True)
-def count_keys(d, heads, observed, room, counted):
+def count_keys(d, heads, observed, room, counted: Counted) -> Counted:
     """All keys that were Counted, with those of these sentences; of true arcs alone, if `observed`.
 
     room: for the keys of an arc.
     """
-    keys, counts, slots, size = counted
+    with held():
+        keys, counts, slots, size = _count_keys(d, heads, observed, room, *counted)
+    return Counted(keys, counts, slots, np.uint64(size))
+
+
+@njit(cache=True, nogil=True)
+def _count_keys(d, heads, observed, room, keys, counts, slots, size):
+    """The fields of `count_keys`."""
     for i in range(np.uint64(d.starts.size - 1)):
         n = np.int64(d.starts[i + _ONE] - d.starts[i])
         for m in range(1, n + 1):
@@ -217,7 +224,7 @@ def count_keys(d, heads, observed, room, counted):
                     if size > np.uint64(slots.size // 2):
                         slots = np.zeros(2 * slots.size, np.uint32)
                         fill_slots(keys, size, slots)
-    return Counted(keys, counts, slots, size)
+    return keys, counts, slots, size
 
 
 @helper(cache=True, nogil=True)

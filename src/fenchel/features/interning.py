@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel._cache import helper, njit
+from fenchel._interrupts import held
 
 ABSENT = np.uint32(0xFFFFFFFF)  # no such value, no such attribute
 FROM_TOKEN, FROM_FIRST, FROM_LAST = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -193,13 +194,19 @@ def _find_slot(slots, keys, key, width, tag):
     return at
 
 
-@njit(cache=True, nogil=True)
-def intern_group(plan, grid, lines, met, numbers):
+def intern_group(plan, grid, lines, met: Met, numbers) -> Met:
     """Number the attributes of a group of lines in the order met; return all that were Met with these.
 
     numbers (L, N) written in the rows of the lines: the attribute at each token, or ABSENT.
     """
-    slots, keys, count, width = met
+    with held():
+        slots, keys, count = _intern_group(plan, grid, lines, *met, numbers)
+    return Met(slots, keys, np.uint64(count), met.width)
+
+
+@njit(cache=True, nogil=True)
+def _intern_group(plan, grid, lines, slots, keys, count, width, numbers):
+    """The fields of `intern_group`."""
     key = np.empty(width, np.uint32)
     values, starts, anchor, shift = grid.values, grid.starts, plan.anchor, shifts(plan, grid.size)
     skip_first, reach = plan.skip_first, np.uint64(grid.reach)
@@ -230,14 +237,14 @@ def intern_group(plan, grid, lines, met, numbers):
                         slots = _doubled(slots)
                 else:
                     numbers[line, t - pad] = (slots[slot] & _LOW) - _ONE
-    return Met(slots, keys, count, width)
+    return slots, keys, count
 
 
 @njit(cache=True, nogil=True)
 def renumber(numbers, group, group_begin, min_count):
     """New numbers for the attributes seen often enough, in the order first seen, token by token.
 
-    numbers (L, N) within each group.  Returns new (A,), ABSENT where it is seldom, and how many there are.
+    numbers (L, N) within each group.  Returns new (A,), ABSENT where it is seldom.
     """
     new = np.zeros(group_begin[-1], np.uint32)
     n_lines, n_tokens = np.uint64(numbers.shape[0]), np.uint64(numbers.shape[1])
@@ -256,7 +263,7 @@ def renumber(numbers, group, group_begin, min_count):
                 if new[a] == _OFTEN:
                     new[a] = count
                     count += np.uint32(1)
-    return new, count
+    return new
 
 
 @helper(cache=True, nogil=True, forceinline=True)

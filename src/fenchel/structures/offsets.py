@@ -276,9 +276,13 @@ class Moments(NamedTuple):
 
 
 def _moments(blocks, scores, b, each_part, odds, curved) -> Moments:
-    added = np.exp(np.clip(b, -FAR, FAR)) if odds else b
-    parts = each_part(lambda start, stop: _sums(blocks, start, stop, scores, added, odds, curved))
-    value, excess, scale, products = map(sum, zip(*parts, strict=True))
+    added, K = np.exp(np.clip(b, -FAR, FAR)) if odds else b, scores.shape[1]
+
+    def part(start, stop):
+        sums = np.zeros(K), np.zeros(K), np.zeros((K, K))
+        return _sums(blocks, start, stop, scores, added, odds, curved, *sums), *sums
+
+    value, excess, scale, products = map(sum, zip(*each_part(part), strict=True))
     if not curved:
         return Moments(value, excess, scale, None)
     np.fill_diagonal(products, 0.0)
@@ -288,14 +292,12 @@ def _moments(blocks, scores, b, each_part, odds, curved) -> Moments:
 
 
 @njit(cache=True, nogil=True)
-def _sums(blocks, start, stop, scores, b, odds, curved):
-    """Value, excess and scale of `Moments`, and, if curved, Σ m_i μ_ij μ_ik for j < k, over start ≤ i < stop.
+def _sums(blocks, start, stop, scores, b, odds, curved, excess, scale, products):
+    """Value of `Moments`; added into these its excess, scale and, if curved, Σ m_i μ_ij μ_ik for j < k.
 
-    odds: scores and b are the exponentials of what they stand for.
+    Over start ≤ i < stop. odds: scores and b are the exponentials of what they stand for.
     """
-    size, given = np.uint64(scores.shape[1]), scores.reshape(-1)
-    value, excess, scale = 0.0, np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
-    products = np.zeros((scores.shape[1], scores.shape[1]))
+    size, given, value = np.uint64(scores.shape[1]), scores.reshape(-1), 0.0
     height = np.uint64(max(CHUNK // scores.shape[1], 1))
     best, mu, stop = np.empty(height, np.uint64), np.empty(height * size), np.uint64(stop)
     for first in range(np.uint64(start), stop, height):
@@ -314,7 +316,7 @@ def _sums(blocks, start, stop, scores, b, odds, curved):
             value += _settle_row(blocks, i, best[i - first], size, row, excess, scale)
             if curved:
                 _add_products(blocks.mass[i], size, row, products.reshape(-1))
-    return value, excess, scale, products
+    return value
 
 
 @helper(cache=True, nogil=True, forceinline=True)
