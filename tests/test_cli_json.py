@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -271,3 +272,26 @@ def test_in_a_pipe_lines_come_before_the_first_check(capsys, monkeypatch):
         tell.stepped(passes, estimate)
     told = "training: gap about 0.25 → 0.001, 2 passes\ntraining: 4 passes\n"
     assert capsys.readouterr().err == told
+
+
+def test_lines_between_checks_name_the_solver(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 60.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    tell = progress._Lines(1e-3)
+    tell(trace_of((1.0, 1e-1)))
+    tell.stepped(2.0, 0.25)
+    assert capsys.readouterr().err == "eg: gap about 0.25 → 0.001, 2 passes\n"
+
+
+def test_the_bar_takes_a_line_of_80_columns(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "bar_is_shown", lambda quiet: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    trace = trace_of((1.0, 1e-1), (30_000.0, 1e-2))
+    trace.rows[-1] = replace(trace[-1], bytes=1e9)
+    trace.company = "16 workers, the slowest 1.9 times the median"
+    with progress.gap_bar(1e-12, quiet=False) as (bar,):
+        bar(trace)
+        bar.stepped(1234.0, 0.25)
+        shown = "".join(segment.text for segment in bar.progress.console.render(bar.progress))
+        assert shown.count("\n") == 1 and len(shown) <= 81
+        assert "gap about 0.25 → 1e-12, 1234 passes, 16 workers" in shown and "h left" in shown

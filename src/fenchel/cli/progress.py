@@ -8,6 +8,9 @@ from math import inf, isfinite, log
 from fenchel.cli.output import say
 
 SILENCE, MOST_SILENCE = 5.0, 60.0  # seconds before the first line in a pipe, and at most between two
+BESIDE = (
+    24  # columns of a terminal for the rest of the bar's line: a bit of bar, the time left, the time spent
+)
 
 
 @contextmanager
@@ -24,17 +27,20 @@ def gap_bar(tol: float, quiet: bool, compiling: float = inf):
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Left(ProgressColumn):
         """Counts down from what the last check forecast."""
 
         def render(self, task):
-            return Text(_left(task.fields["end"] - time.monotonic()))
+            return Text(_left(task.fields["end"] - time.monotonic()).removeprefix("about "))
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[number]}"), Left())
+    name, number = TextColumn("{task.description}"), TextColumn("{task.fields[number]}")
+    left, spent = Left(Column(no_wrap=True)), TimeElapsedColumn(Column(no_wrap=True))
+    columns = name, BarColumn(), number, left, spent  # where there is little room the bar gives way
     console = Console(file=sys.stderr)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         bar = _Bar(progress, tol, compiling)
         with heard_by(bar.compiling):
             yield [bar]
@@ -44,13 +50,14 @@ class _Bar:
     """A callback of `solve`: after each check what is proven, after each step what the solver thinks."""
 
     def __init__(self, progress, tol, all_kernels=inf):
-        self.progress, self.tol, self.name, self.known, self.sent = progress, tol, "training", "", ""
+        self.progress, self.tol, self.name, self.known = progress, tol, "training", ""
+        self.number, self.sent = "", []  # what is shown; what was sent
         self.all_kernels = all_kernels  # seconds
         self.task = progress.add_task("starting", total=1.0, number="", end=inf)
 
     def compiling(self, compiling, seconds, kernels):
         words = compiling_words(seconds, self.all_kernels) if compiling else self.name
-        self.progress.update(self.task, description=words)
+        self.progress.update(self.task, description=words, number="" if compiling else self.number)
 
     def __call__(self, trace):
         self.name, self.known = trace.solver, f"{trace.measure} {trace.distances()[-1]:.2g}"
@@ -66,9 +73,17 @@ class _Bar:
         self._show(f"gap about {estimate:.2g}" if isfinite(estimate) else self.known, passes)
 
     def _show(self, distance, passes, **more):
-        words = f"{distance} → {self.tol:g}, " if distance else ""
-        number = f"{words}{passes:.4g} passes{self.sent}"
-        self.progress.update(self.task, description=self.name, number=number, **more)
+        parts = [f"{distance} → {self.tol:g}"] if distance else []
+        room = self.progress.console.width - len(self.name) - BESIDE
+        self.number = fitting([*parts, f"{passes:.4g} passes", *self.sent], room)
+        self.progress.update(self.task, description=self.name, number=self.number, **more)
+
+
+def fitting(parts: list[str], room: int) -> str:
+    """As many of the parts as there is room for on a line, commas between; the first in any case."""
+    while len(parts) > 1 and len(", ".join(parts)) > room:
+        parts = parts[:-1]
+    return ", ".join(parts)
 
 
 def compiling_words(seconds: float, total: float) -> str:
@@ -138,14 +153,14 @@ def _left(seconds):
 
 
 def _number(trace, tol):
-    passes = f"{trace[-1].passes:.4g} passes{_sent(trace)}"
-    return f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}, {passes}"
+    gap, passes = f"{trace.measure} {trace.distances()[-1]:.2g} → {tol:g}", f"{trace[-1].passes:.4g} passes"
+    return ", ".join([gap, passes, *_sent(trace)])
 
 
-def _sent(trace) -> str:
+def _sent(trace) -> list[str]:
     """The workers of a cluster, and what was sent so far."""
     sent = trace[-1].bytes
-    return f", {trace.company}, {sent / 1e6:,.3g} MB sent" if sent > 0.0 else ""
+    return [*trace.company.split(", "), f"{sent / 1e6:,.3g} MB sent"] if sent > 0.0 else []
 
 
 class _Lines:
@@ -155,18 +170,18 @@ class _Lines:
     """
 
     def __init__(self, tol):
-        self.tol, self.begun, self.due = tol, time.monotonic(), SILENCE
+        self.tol, self.begun, self.due, self.name = tol, time.monotonic(), SILENCE, "training"
 
     def __call__(self, trace):
-        left = _left(seconds_left(trace, self.tol))
-        self._say(trace.solver, _number(trace, self.tol), f"{trace[-1].seconds:.3g} s", left)
+        left, self.name = _left(seconds_left(trace, self.tol)), trace.solver
+        self._say(_number(trace, self.tol), f"{trace[-1].seconds:.3g} s", left)
 
     def stepped(self, passes, estimate):
         known = f"gap about {estimate:.2g} → {self.tol:g}" if isfinite(estimate) else ""
-        self._say("training", known, f"{passes:.4g} passes")
+        self._say(known, f"{passes:.4g} passes")
 
-    def _say(self, name, *parts):
+    def _say(self, *parts):
         spent = time.monotonic() - self.begun
         if spent >= self.due:
             self.due = spent + min(spent, MOST_SILENCE)
-            say(f"{name}: {', '.join(filter(None, parts))}")
+            say(f"{self.name}: {', '.join(filter(None, parts))}")
