@@ -65,10 +65,12 @@ def require_memory(needed: int, purpose: str, way_out: str) -> None:
     """Raise MemoryError, stating the size, if `needed` bytes cannot fit."""
     available = available_bytes()
     if needed > available:
-        raise MemoryError(
-            f"{purpose} needs {_gib(needed)} GiB, but {_gib(available)} GiB are available; {way_out}"
-        )
+        both = f"needs {_size(needed)}, but {_size(available)} are available"
+        raise MemoryError(f"{purpose} {both}; {way_out}")
 
 
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f}" if size < 2**60 else f"{size / 2**30:.1e}"
+def _size(size: int) -> str:
+    """In GiB, or in MB where that would be next to none of them."""
+    if size < 0.1 * 2**30:
+        return f"{size / 1e6:.3g} MB"
+    return f"{size / 2**30:.1f} GiB" if size < 2**60 else f"{size / 2**30:.1e} GiB"

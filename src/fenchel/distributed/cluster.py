@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from concurrent.futures import CancelledError
 from itertools import count
+from threading import Lock
 from uuid import uuid4
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from fenchel.distributed.places import Moved
 from fenchel.distributed.vectors import plus, size_of, total
 from fenchel.distributed.visiting import VisitedPlace
+from fenchel.errors import DataError
 
 LONG = 100_000  # bytes from which on an argument is scattered
 PATIENCE, LOOK = 0.5, 2.0  # seconds between two looks at which workers are gone, and which have come
@@ -49,6 +51,7 @@ class Sealed:
 
 _PLACES: dict[tuple[str, str, int], VisitedPlace] = {}  # by worker, of which a process may have several
 _ANSWERS: dict[tuple[str, str, int], tuple] = {}  # the last of each: Dask asks again where one was lost
+_LOCKS: dict[tuple[str, str, int], Lock] = {}  # what Ctrl-C cut short may be at work when the next one comes
 
 
 def _seen(fetching: asyncio.Future) -> None:
@@ -63,9 +66,14 @@ def _key(run: str, number: int) -> tuple[str, str, int]:
     return get_worker().address, run, number
 
 
-def _make(run: str, number: int, sealed: Sealed) -> bool:
+def _make(run: str, number: int, home: str, sealed: Sealed) -> bool:
     make, *arguments = sealed.values
-    _PLACES[_key(run, number)] = VisitedPlace(make(*arguments))
+    _LOCKS[_key(run, number)] = Lock()
+    try:
+        _PLACES[_key(run, number)] = VisitedPlace(make(*arguments))
+    except (FileNotFoundError, PermissionError, DataError) as error:  # who asks has read them without one
+        shared = "the folder has to be on a disk that all workers share, or the same everywhere"
+        raise DataError(f"the worker at {home}", None, f"{error}; {shared}") from None
     return True
 
 
@@ -78,13 +86,14 @@ def _ask(run: str, number: int, turn: int, name: str, sealed: Sealed, *found):
     key = _key(run, number)
     if key not in _PLACES:
         return None
-    asked, answer = _ANSWERS.get(key, (-1, None))
-    if asked != turn:
-        began = time.perf_counter()
-        value = getattr(_PLACES[key], name)(*sealed.opened(found))
-        answer = value, size_of(value), (time.perf_counter() - began,)
-        _ANSWERS[key] = turn, answer
-    return answer
+    with _LOCKS[key]:
+        asked, answer = _ANSWERS.get(key, (-1, None))
+        if asked != turn:
+            began = time.perf_counter()
+            value = getattr(_PLACES[key], name)(*sealed.opened(found))
+            answer = value, size_of(value), (time.perf_counter() - began,)
+            _ANSWERS[key] = turn, answer
+        return answer
 
 
 def _plus(one, other):
@@ -95,7 +104,7 @@ def _plus(one, other):
 
 def _forget(run: str, number: int | None = None, dask_worker=None) -> None:
     """Of one place, or of all; Dask says which worker this is."""
-    for known in (_PLACES, _ANSWERS):
+    for known in (_PLACES, _ANSWERS, _LOCKS):
         for key in [key for key in known if key[:2] == (dask_worker.address, run)]:
             if number in (None, key[2]):
                 del known[key]
@@ -295,7 +304,7 @@ class Cluster:
     def _furnish(self, number) -> bool:
         """Make a place at its home and tell it what the others know; whether the home is still there."""
         recipe, home = Sealed(self.recipes[number]), self._homes[number]
-        making = self.client.submit(_make, self.run, number, recipe, workers=[home], pure=False)
+        making = self.client.submit(_make, self.run, number, home, recipe, workers=[home], pure=False)
         known = [("settle", self._settled)] if self._settled else []
         known += [("begin", self._begun)] if self._begun else []
         if self._guarded(lambda: self._results([making])) is None:

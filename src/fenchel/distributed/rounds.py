@@ -41,6 +41,7 @@ class RoundsState(State):
     undone: int = 0  # the last so many
     copied: int = 0  # which of two copies the places have written last, 0: none
     folder: str = ""  # where
+    asked: bool = False  # whether a round was begun whose answer is not here: Ctrl-C came before
     alone: ClassVar[bool] = True
 
     def free_weights(self, problem) -> np.ndarray:
@@ -107,7 +108,7 @@ class Rounds(DualSolver):
                 break
             except Moved as moved:
                 lost |= set(moved.args[0])
-        state.accepted, state.change = True, nothing(problem)
+        state.accepted, state.change, state.asked = True, nothing(problem), False
         state.dual = concave - self._penalty(problem, state.v, state.centre)
 
     def _start(self, problem, state) -> tuple | None:
@@ -128,7 +129,9 @@ class Rounds(DualSolver):
             elif self._is_time_to_look(state) and self._can_lag(problem):
                 self._told(problem, state)
                 self._catch_up(problem, state)
+            state.asked = True
             answer = problem.places.sum("round", state.accepted, state.change, state.widths)
+            state.asked = False
         except Moved as moved:  # what the other places did is kept
             self.renew(problem, state, moved.args[0])
             return
@@ -166,7 +169,10 @@ class Rounds(DualSolver):
         return own + 0.5 * problem.lam * free
 
     def _told(self, problem, state) -> None:
-        """Let the places know what became of the last round."""
+        """Let the places know what became of the last round; nobody knows of one that was cut short."""
+        if state.asked:
+            self.renew(problem, state)
+            return
         problem.places.each("judge", state.accepted, state.change)
         state.accepted, state.change = True, nothing(problem)
 
