@@ -7,6 +7,7 @@ import fenchel
 from commands import fails, run
 from fenchel import ChainCRF, DependencyParser
 from fenchel.errors import DataError
+from fenchel.estimators.arc_labels import ArcLabels
 from fenchel.features.tokens import Tokens
 from fenchel.io.sharding import shard_sequences, shard_trees
 from test_shards import flip, have_memory, manifest
@@ -268,14 +269,20 @@ def test_attribute_files(tmp_path):
     same_model(fenchel.load(model), other, 1e-4)
 
 
-def test_treebank_files(tmp_path):
-    X, heads, labels = some_trees()
-    lines = []
+@pytest.fixture
+def treebank(tmp_path):
+    """A file, and what is in it."""
+    (X, heads, labels), lines = some_trees(), []
     for x, own, named in zip(X, heads, labels, strict=True):
         for t, ((word, tag), head, label) in enumerate(zip(x, own, named, strict=True), 1):
             lines.append("\t".join([str(t), word, "_", tag, tag, "_", str(head), label, "_", "_"]))
         lines.append("")
     (tmp_path / "a.conll").write_text("\n".join(lines))
+    return X, heads, labels
+
+
+def test_treebank_files(tmp_path, treebank):
+    X, heads, labels = treebank
     folder, model = tmp_path / "shards", tmp_path / "model.fenchel"
     told = run("shard", "parser", tmp_path / "a.conll", "-o", folder, "--min-count", 2)
     assert "29 sentences in 1 shard" in told.stderr
@@ -284,6 +291,26 @@ def test_treebank_files(tmp_path):
     other = DependencyParser(min_count=2, tol=1e-4).fit(X, heads, labels)
     same_model(fenchel.load(model), other, 1e-3)
     assert run("evaluate", model, tmp_path / "a.conll").exit_code == 0
+
+
+def test_labels_of_shards_can_be_left_out(tmp_path, treebank):
+    folder, model = tmp_path / "shards", tmp_path / "model"
+    assert run("shard", "parser", tmp_path / "a.conll", "-o", folder, "--min-count", 2).exit_code == 0
+    told = run("train", "parser", folder, "-o", model, "--no-labels")
+    assert told.exit_code == 0 and "2 labels" not in told.stderr
+    assert fenchel.load(model).labels_ is None
+
+
+def test_the_memory_of_labels_is_told_and_refused_before_training(tmp_path, treebank, monkeypatch):
+    folder, train = tmp_path / "shards", ("train", "parser", tmp_path / "shards", "-o", tmp_path / "model")
+    assert run("shard", "parser", tmp_path / "a.conll", "-o", folder, "--min-count", 2).exit_code == 0
+    monkeypatch.setattr(ArcLabels, "memory", lambda *_: 10**15)
+    told = run(*train, "--no-labels")
+    assert told.exit_code == 0 and "1,000,000,0" not in told.stderr
+    told = run(*train)
+    assert told.exit_code == 2 and "takes about 1,000,000,2" in told.stderr
+    assert "fenchel: the model of labels of arcs needs 931322.6 GiB" in told.stderr
+    assert told.stderr.endswith("leave them out by --no-labels\n")
 
 
 # ---- damage

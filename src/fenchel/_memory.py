@@ -70,7 +70,7 @@ def require_memory(needed: int, purpose: str, way_out: str) -> None:
 
 
 def _size(size: int) -> str:
-    """In GiB, or in MB where that would be next to none of them."""
+    """In GiB, or in MB or bytes where that would be next to none of them."""
     if size < 0.1 * 2**30:
-        return f"{size / 1e6:.3g} MB"
+        return f"{size / 1e6:.1f} MB" if size > 100_000 else f"{size:,} bytes"
     return f"{size / 2**30:.1f} GiB" if size < 2**60 else f"{size / 2**30:.1e} GiB"

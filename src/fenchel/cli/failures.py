@@ -35,6 +35,7 @@ WORDS = (
     (re.compile(r"\bloss='(\w+)'"), r"--loss \1"),
     (re.compile(r"\bthat counts; lower min_count\b"), "that counts; lower --min-count"),
     (re.compile(r"\blower min_count\b"), "lower it"),
+    (re.compile(r"\bfit without labels\b"), "leave them out by --no-labels"),
     (re.compile(r" \(dialect='wapiti' reads it\)"), ""),
     (re.compile(r"\bread names whole with real_values=False"), "leave --real-values out"),
 )

@@ -16,10 +16,14 @@ SEQUENCES = 5_000  # of a CRFsuite file that are read at a time
 
 @dataclass(frozen=True)
 class Stored:
-    """A folder of shards in the place of a file; what they were read from is in their facts."""
+    """A folder of shards in the place of a file; what they were read from is in their facts.
+
+    labelled: whether labels of arcs, if there are any, are to be learnt.
+    """
 
     name: str
     shards: "fenchel.Shards"
+    labelled: bool = True
 
     @classmethod
     def of(cls, folder, kind: str, taker: str) -> "Stored":

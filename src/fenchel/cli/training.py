@@ -62,9 +62,9 @@ def read_training(kind: Kind, path: str, settings: dict, quiet: bool) -> Trainin
         data = kind.encode(model, examples)
     seconds = time.perf_counter() - started
     say(f"{source(path)}: {kind.sizes(model, examples, data)}, read in {seconds:.2g} s", quiet)
-    disk = getattr(data, "disk", None)
-    if disk is not None:
-        say(f"{source(path)}: stays on disk; training takes about {disk.peak / 1e6:,.0f} MB of memory", quiet)
+    if getattr(data, "disk", None) is not None:
+        memory = f"{model.memory_of(data) / 1e6:,.0f} MB"
+        say(f"{source(path)}: stays on disk; training takes about {memory} of memory", quiet)
     return Training(kind, model, examples, data)
 
 

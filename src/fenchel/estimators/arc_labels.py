@@ -28,11 +28,19 @@ class ArcLabels:
 
         settings: of `problems.flat`; run: of `solve`.
         """
-        counts = np.bincount(rows.indices, minlength=rows.n_columns)
-        columns = np.flatnonzero(counts >= min(max(min_count, 1), counts.max(initial=0))).astype(np.uint32)
+        columns = _frequent(rows, min_count)
         problem = problems.flat(_chosen(rows, columns), codes, labels=classes.size, **settings)
         result = solve(problem, **run)
         return cls(classes, columns, result.w.reshape(columns.size, -1), result.certificate)
+
+    @staticmethod
+    def memory(rows: Rows, classes, min_count: int) -> int:
+        """Bytes that `fit` takes, about: weights four times, marginals three times, and the rows.
+
+        24,215 words of 49 labels, 657,382 features: 122 MB of which 99 were seen, all features 262 of 216.
+        """
+        weights, marginals = _frequent(rows, min_count).size * classes.size, rows.shape[0] * classes.size
+        return 32 * weights + 24 * marginals + 16 * (rows.n_columns + rows.indices.size)
 
     def predict(self, rows: Rows) -> np.ndarray:
         """(n,) the label of each row."""
@@ -51,6 +59,12 @@ class ArcLabels:
             raise ValueError(f"columns of labels must be below {n_columns}")
         weights = read_weights(arrays, "weights", (columns.size, classes.size))
         return cls(classes, columns, weights, read_certificate(facts["certificate"]))
+
+
+def _frequent(rows: Rows, min_count: int) -> np.ndarray:
+    """The columns of so many rows; of as many as any has, where that is less."""
+    counts = np.bincount(rows.indices, minlength=rows.n_columns)
+    return np.flatnonzero(counts >= min(max(min_count, 1), counts.max(initial=0))).astype(np.uint32)
 
 
 def _chosen(rows: Rows, columns) -> sp.csr_matrix:

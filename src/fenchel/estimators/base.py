@@ -67,6 +67,10 @@ class Trained(BaseEstimator):
             self._certify_rounded(problem, data)
         return self
 
+    def memory_of(self, data) -> int:
+        """Bytes that training takes at most, about, on data of shards."""
+        return data.disk.peak
+
     def _placed(self, data):
         """A context that gives the problem: here or, of shards, at the workers of an active Dask client."""
         disk = getattr(data, "disk", None)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel import problems
+from fenchel._memory import require_memory
 from fenchel._threads import for_each_share
 from fenchel.estimators.arc_labels import ArcLabels
 from fenchel.estimators.base import Trained
@@ -17,7 +18,7 @@ from fenchel.estimators.settings import check_count, check_settings
 from fenchel.estimators.stored import refuse_targets, trees_on_disk
 from fenchel.estimators.treebank import Treebank, as_heads, as_tokens, usable
 from fenchel.features.arcs import PRESETS, ArcFeatures
-from fenchel.io.shards import Shards
+from fenchel.io.shards import PROGRAM, Shards
 from fenchel.structures import tree_decoding
 from fenchel.trees import arc_offsets
 
@@ -136,6 +137,21 @@ class DependencyParser(Trained):
             raise ValueError(f"no feature is of min_count={self.min_count} arcs; lower min_count")
         rows, true = features.rows(tokens), None if codes is None else features.rows(tokens, flat)
         return Treebank(tokens.starts, flat, rows, features, codes, classes, weight, crossing, true)
+
+    def fit_encoded(self, data, **how):
+        """As of all estimators; the model of labels, which comes last, is refused here if it does not fit."""
+        require_memory(self._memory_of_labels(data), "the model of labels of arcs", "fit without labels")
+        return super().fit_encoded(data, **how)
+
+    def memory_of(self, data: Treebank) -> int:
+        return max(super().memory_of(data), PROGRAM + self._memory_of_labels(data))
+
+    def _memory_of_labels(self, data) -> int:
+        """Bytes, with the weights of arcs that are there by then."""
+        if data.classes is None or self.C in data.models_of_labels:
+            return 0
+        own = ArcLabels.memory(data.true_rows, data.classes, self.min_count)
+        return own + 8 * data.features.n_columns
 
     def problem(self, data: Treebank):
         """What this model minimises on the sentences."""

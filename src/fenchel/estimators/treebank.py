@@ -1,6 +1,6 @@
 """Sentences with the heads of their words, as numbers; what is wrong with them is said by its number."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -35,6 +35,10 @@ class Treebank:
     true_rows: Rows | None = None
     disk: Shards | None = None
     models_of_labels: dict = field(default_factory=dict)  # by C: labels do not depend on the weights of arcs
+
+    def without_labels(self) -> "Treebank":
+        """The same to learn heads from alone."""
+        return replace(self, codes=None, classes=None, true_rows=None)
 
 
 def as_tokens(sentences) -> Tokens:

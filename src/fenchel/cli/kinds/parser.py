@@ -1,6 +1,6 @@
 """The kind `parser`: heads of words, from a treebank."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -102,7 +102,7 @@ class Parser(Kind):
 
     def read(self, path, settings):
         if is_folder(path):
-            return Stored.of(path, "trees", self.name)
+            return replace(Stored.of(path, "trees", self.name), labelled=settings["labels"])
         found = _read(path, settings["tags"], settings["single_root"])
         return found if settings["labels"] else Trees(found.X, found.y, None)
 
@@ -114,7 +114,8 @@ class Parser(Kind):
         if isinstance(examples, Stored):
             take_over(model, examples.shards, ("min_count", "observed", "hash_bits", "single_root"))
             model.read_as = examples.read_as
-            return model.encode_training(examples.shards)
+            data = model.encode_training(examples.shards)
+            return data if examples.labelled else data.without_labels()
         return model.encode_training(examples.X, examples.y, examples.labels)
 
     def sizes(self, model, examples, data):
