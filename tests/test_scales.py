@@ -159,3 +159,11 @@ def test_few_passes_on_raw_columns(solver):
     X = X * np.geomspace(0.1, 10.0, 10)
     model = LogisticRegression(C=10.0, solver=solver, tol=1e-6, fit_intercept=False).fit(X, y)
     assert model.certificate_.converged and model.certificate_.passes <= 60
+
+
+def test_about_as_many_examples_as_features_are_no_trap():
+    """Of nearly dependent features P is not round in coordinates that are made as if it were."""
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(300, 300), rng.randint(0, 10, 300)
+    model = LogisticRegression(C=1e4).fit(X, y)
+    assert model.certificate_.converged and model.trace_.solver == "lbfgs" and model.n_iter_[0] <= 100

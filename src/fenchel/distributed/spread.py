@@ -200,7 +200,7 @@ class Spread(Problem):
             matrix = self.places.sum("quadratic", loss_curvature(self.shares))
             own = np.arange(design.n_columns)
             matrix[own, own] += self.lam
-            return Whitened(matrix, design.outputs)
+            return Whitened(matrix, design.outputs, self.n)
         centre, squares, counts = self.places.sum("columns")
         variance = squares - centre**2 if self.free else squares
         if not self.facts.dense:
