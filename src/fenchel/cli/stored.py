@@ -7,7 +7,7 @@ from itertools import islice
 
 import fenchel
 from fenchel.cli import options
-from fenchel.cli.failures import Failure
+from fenchel.cli.failures import Failure, in_options
 from fenchel.cli.output import count, source
 from fenchel.cli.sentences import Corpus, guess_format, preset_for
 
@@ -60,9 +60,21 @@ def is_folder(path) -> bool:
     return os.path.isdir(path)
 
 
+def refuse_reading(path, names: tuple[str, ...]) -> None:
+    """Options of how text is read say nothing of shards, which were read when they were written."""
+    for name in filter(options.given, names):
+        option = f"--{name.replace('_', '-')}"
+        raise Failure(f"{path}: {option} belongs to the shards; give it to `fenchel shard`, not here")
+
+
 def take_over(model, shards, names: tuple[str, ...]) -> None:
-    """Settings that were chosen when the shards were written, but for those that the command line gives."""
-    own = {name: shards.facts.get(name) for name in names if not options.given(name)}
+    """Settings that were chosen when the shards were written; the command line can only say the same."""
+    own = {name: shards.facts.get(name) for name in names}
+    for name in filter(options.given, names):
+        theirs, ours = own[name], getattr(model, name)
+        if ours != theirs:
+            found = f"the shards were written with {name}={theirs!r}, not {ours!r}"
+            raise Failure(in_options(f"{found}; leave that out, or write them anew"))
     model.set_params(**own)
 
 

@@ -121,6 +121,12 @@ class Encoded:
 class StoredEvents(Encoded):
     """Events on disk: y are the numbers of their labels among those that the shards name."""
 
+    def take(self, which) -> Encoded:
+        """The events of these numbers, in memory."""
+        which, labels = np.asarray(which, np.int64), self.disk.fact("classes", list)
+        weight = None if self.weight is None else self.weight[which]
+        return Encoded(take(self.rows, which), self.vocabulary, [labels[k] for k in self.y[which]], weight)
+
     @property
     def soft(self) -> bool:
         return False

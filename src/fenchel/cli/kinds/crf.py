@@ -18,7 +18,7 @@ from fenchel.cli.sentences import (
     refuse_banned,
     tabs_alone,
 )
-from fenchel.cli.stored import Stored, is_folder, shard_sentences, take_over
+from fenchel.cli.stored import Stored, is_folder, refuse_reading, shard_sentences, take_over
 from fenchel.report.tables import Told
 
 
@@ -129,6 +129,7 @@ class Chain(Tagging):
 
     def read(self, path, settings):
         if is_folder(path):
+            refuse_reading(path, ("format", "separator"))
             return Stored.of(path, "sequences", self.name)
         format = "columns" if settings["template"] else settings["format"]
         return read(path, format, tabs_alone(settings["separator"]))

@@ -12,7 +12,7 @@ from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines
 from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import HASHED, count, label_text, listed, source
-from fenchel.cli.stored import take_over
+from fenchel.cli.stored import refuse_reading, take_over
 from fenchel.cli.unlabelled import with_labels
 from fenchel.report.tables import Table, Told, number
 
@@ -140,7 +140,8 @@ class Linear(Kind):
         return rows
 
     def _read_stored(self, path, settings):
-        """Shards have the features that they were written with."""
+        """Shards have the features that they were written with; the held-out file may count from 0."""
+        refuse_reading(path, ("features",) if options.given("valid") else ("features", "zero_based"))
         rows, known = StoredRows.of(path), settings.get("known_features", 0)
         if (found := rows.X.shape[1]) < known:
             raise Failure(

@@ -9,7 +9,7 @@ from fenchel.cli.kinds.base import TERMINAL, WORDS, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, label_lines, weights_fact
 from fenchel.cli.kinds.proven import proven_facts
 from fenchel.cli.output import HASHED, label_text, listed, say, source
-from fenchel.cli.stored import take_over
+from fenchel.cli.stored import refuse_reading, take_over
 from fenchel.cli.unlabelled import with_labels
 from fenchel.report.tables import Table, Told, number
 
@@ -74,6 +74,8 @@ class Events(Kind):
 
     def read(self, path, settings):
         if os.path.isdir(path):
+            if not options.given("valid"):  # the held-out file may be of another format
+                refuse_reading(path, ("format", "explicit", "values", "real_values"))
             return events.read_stored(path)
         own = {name: settings[name] for name in ("min_count", "hash_bits")}
         return events.read(path, _reading(settings), **own)
@@ -86,7 +88,7 @@ class Events(Kind):
     def encode(self, model, examples):
         if examples.disk is not None:
             model.read_as = examples.disk.fact("read_as", dict)
-            take_over(model, examples.disk, ("hash_bits",))
+            take_over(model, examples.disk, ("min_count", "hash_bits"))
             return model.encode_training(examples.disk)
         if not examples.joint and examples.n >= MANY and examples.classes.size == examples.n:
             raise Failure(

@@ -11,7 +11,7 @@ from fenchel.cli import options
 from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
 from fenchel.cli.output import certificate_fact, count, json_line
-from fenchel.cli.stored import Stored, is_folder, shard_treebanks, take_over
+from fenchel.cli.stored import Stored, is_folder, refuse_reading, shard_treebanks, take_over
 from fenchel.report.tables import Table, Told, number
 
 BATCH = 200  # sentences of a file that are parsed at a time
@@ -102,6 +102,7 @@ class Parser(Kind):
 
     def read(self, path, settings):
         if is_folder(path):
+            refuse_reading(path, ("tags",))
             return replace(Stored.of(path, "trees", self.name), labelled=settings["labels"])
         found = _read(path, settings["tags"], settings["single_root"])
         return found if settings["labels"] else Trees(found.X, found.y, None)

@@ -1,0 +1,77 @@
+"""The command line on shards: options that have no meaning there, folds, disks that are full, ends."""
+
+import pytest
+
+import fenchel
+from commands import fails, run, write_classes, write_events
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_classes(tmp_path)
+    write_events(tmp_path)
+    (tmp_path / "words.txt").write_text("a T X\nb U Y\n\nb T Y\na U X\n\n" * 3)
+    (tmp_path / "trees.conll").write_text(
+        "1\ta\t_\tA\tA\t_\t2\tx\t_\t_\n2\tb\t_\tB\tB\t_\t0\ty\t_\t_\n\n" * 3
+    )
+    return tmp_path
+
+
+FILES = {"lr": "train.svm", "maxent": "train.events", "crf": "words.txt", "parser": "trees.conll"}
+SHARDING = {"maxent": ("--format", "opennlp"), "crf": ("--template", "pos"), "parser": ("--min-count", 1)}
+
+
+def shard(kind, *options):
+    done = run("shard", kind, FILES[kind], "-o", f"{kind}-shards", *SHARDING.get(kind, ()), *options)
+    assert done.exit_code == 0, done.output
+    return f"{kind}-shards"
+
+
+@pytest.mark.parametrize(
+    "kind, words",
+    [
+        ("lr", ("--features", 9)),
+        ("lr", ("--zero-based",)),
+        ("maxent", ("--format", "megam")),
+        ("maxent", ("--real-values",)),
+        ("crf", ("--format", "columns")),
+        ("crf", ("--separator", "tab")),
+        ("parser", ("--tags", "fine")),
+    ],
+)
+def test_options_of_reading_belong_to_the_shards(folder, kind, words):
+    told = fails("train", kind, shard(kind), "-o", "model", *words)
+    assert told == f"{kind}-shards: {words[0]} belongs to the shards; give it to `fenchel shard`, not here"
+
+
+def test_the_file_beside_shards_may_be_of_another_kind(folder):
+    (folder / "from-0.svm").write_text("1 0:1 2:1\n-1 1:1\n")
+    assert run("train", "lr", shard("lr"), "-o", "m", "--valid", "from-0.svm", "--zero-based").exit_code == 0
+    (folder / "other.megam").write_text("sport ball goal\ntrade market price\n")
+    words = "--valid", "other.megam", "--format", "megam"
+    assert run("train", "maxent", shard("maxent"), "-o", "m", *words).exit_code == 0
+
+
+@pytest.mark.parametrize("kind, default", [("maxent", 1), ("crf", 1), ("parser", 3)])
+def test_a_count_that_is_not_that_of_the_shards_is_refused(folder, kind, default):
+    place = shard(kind, "--min-count", 2)
+    told = fails("train", kind, place, "-o", "model", "--min-count", default)
+    assert f"the shards were written with --min-count 2, not {default}; leave that out" in told
+    assert run("train", kind, place, "-o", "model", "--min-count", 2).exit_code == 0
+    assert run("train", kind, place, "-o", "model").exit_code == 0
+    assert fenchel.load("model").min_count == 2
+
+
+@pytest.mark.parametrize("kind", ["lr", "maxent"])
+def test_folds_of_shards_are_those_of_the_file(folder, kind):
+    place, file = shard(kind), (FILES[kind], *SHARDING.get(kind, ()))
+    for verb, *words in (("cv", "-k", 3), ("path", "--cv", 3, "--from", 0.1, "--to", 1, "--steps", 2)):
+        here, there = run(verb, kind, place, *words), run(verb, kind, *file, *words)
+        assert here.exit_code == there.exit_code == 0, here.output
+        assert scores(here.stdout) == scores(there.stdout)
+
+
+def scores(table):
+    """The accuracies and numbers of passes of a table, none of its seconds."""
+    return [[word for word in line.split() if word.startswith("0.")][-1:] for line in table.splitlines()]
