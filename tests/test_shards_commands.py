@@ -4,6 +4,7 @@ import pytest
 
 import fenchel
 from commands import fails, run, write_classes, write_events
+from test_full_disk import full_disk
 
 
 @pytest.fixture
@@ -75,3 +76,19 @@ def test_folds_of_shards_are_those_of_the_file(folder, kind):
 def scores(table):
     """The accuracies and numbers of passes of a table, none of its seconds."""
     return [[word for word in line.split() if word.startswith("0.")][-1:] for line in table.splitlines()]
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_full_disk_is_told_by_the_name_of_the_folder(folder, kind):
+    words = "shard", kind, FILES[kind], "-o", "shards", *SHARDING.get(kind, ())
+    with full_disk(40):
+        told = fails(*words, code=1)
+    assert told == f"{folder}/shards: file too large"
+    assert not [path.name for path in folder.iterdir() if "shards" in path.name]
+
+
+def test_a_disk_without_room_for_shards_written_once_more_is_named(folder):
+    place = shard("lr", "--rows", 20)
+    with full_disk(40):
+        told = fails("train", "lr", place, "-o", "model", "--loss", "hinge", "-q", code=1)
+    assert told == f"{place}, 0.0 MB to write the shards once more: file too large"

@@ -54,12 +54,20 @@ class ShardWriter:
         return self
 
     def __exit__(self, kind, error, trace):
-        if isinstance(error, OSError) and error.errno in FULL:
-            error.filename = str(self.folder)  # what was written to has a name of its own
         try:
             self._opened.close()
+        except OSError as late:  # what was left to be written has no room either
+            if error is None:
+                self._name(late)
+                raise
         finally:
             shutil.rmtree(self._place, ignore_errors=True)
+            self._name(error)
+
+    def _name(self, error) -> None:
+        """Let a full disk be told by the folder's name: what was written to has one of its own, or none."""
+        if isinstance(error, OSError) and error.errno in FULL:
+            error.filename = str(self.folder)
 
     def _begin(self):
         self._examples, self._sizes = 0, dict.fromkeys(self._types, 0)

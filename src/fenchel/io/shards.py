@@ -20,6 +20,7 @@ in a random order though text is often sorted, and nothing has to be shuffled on
 
 import os
 import tempfile
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from zlib import crc32
@@ -33,7 +34,7 @@ from fenchel.errors import DataError
 from fenchel.io._json import parse_json
 from fenchel.io.backing import Backing
 from fenchel.io.paging import IN_MEMORY, Paged
-from fenchel.io.shard_writer import FORMAT, MANIFEST, VERSION, ShardWriter
+from fenchel.io.shard_writer import FORMAT, FULL, MANIFEST, VERSION, ShardWriter
 
 MEMORY = 1 << 28  # bytes of examples at a time: more mix no better
 PROGRAM, COPIES = 3 << 26, 8  # what a process has before training; arrays of all weights or examples
@@ -259,8 +260,7 @@ class Shards(Paged):
         """
         ends = {name: 0 for name in names if _is_pointer(name)}
         types = {name: self.array(name).dtype.name for name in [*names, *self._common]}
-        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
-            place = Path(folder) / "shards"
+        with self._room_beside() as place:
             with ShardWriter(place, self.kind, types) as writer:
                 writer.append(0, **{name: np.zeros(1, np.uint64) for name in ends})
                 writer.share(**{name: self.array(name) for name in self._common})
@@ -274,6 +274,18 @@ class Shards(Paged):
             other = Shards(place, self.memory)
         other.folder = self.folder  # where dual variables go, and what errors speak of
         return other
+
+    @contextmanager
+    def _room_beside(self):
+        """A place for the shards written once more; a full disk is told by the folder that it is made in."""
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            try:
+                yield Path(folder) / "shards"
+            except OSError as error:
+                if error.errno in FULL:
+                    place = self._scratch or tempfile.gettempdir()
+                    error.filename = f"{place}, {self.size / 1e6:,.1f} MB to write the shards once more"
+                raise
 
     def _part_of_arrays(self, number, ends) -> dict[str, np.ndarray]:
         """The numbers of a shard, with pointers that go on where those of `ends` have come to."""
