@@ -1,5 +1,11 @@
 """The command line on shards: options that have no meaning there, folds, disks that are full, ends."""
 
+import signal
+import subprocess
+import sys
+import time
+from subprocess import PIPE
+
 import pytest
 
 import fenchel
@@ -92,3 +98,39 @@ def test_a_disk_without_room_for_shards_written_once_more_is_named(folder):
     with full_disk(40):
         told = fails("train", "lr", place, "-o", "model", "--loss", "hinge", "-q", code=1)
     assert told == f"{place}, 0.0 MB to write the shards once more: file too large"
+
+
+def start_sharding(folder) -> subprocess.Popen:
+    """A process that writes shards of what comes from its input, and has begun."""
+    call = [sys.executable, "-m", "fenchel", "shard", "lr", "-", "-o", "out"]
+    process, others = subprocess.Popen(call, stdin=PIPE, stderr=PIPE, cwd=folder), begun(folder)
+    while process.poll() is None and begun(folder) == others:
+        time.sleep(0.02)
+    return process
+
+
+def begun(folder):
+    return {path.parent for path in folder.glob(".out.*/*.bin")}
+
+
+def remains(folder):
+    return [path.name for path in folder.iterdir() if "out" in path.name]
+
+
+def test_kill_cleans_up_as_ctrl_c_does(folder):
+    process = start_sharding(folder)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate()[1] == b"fenchel: interrupted\n"
+    assert process.returncode == 1 and not remains(folder)
+
+
+def test_what_a_killed_run_has_left_goes_with_the_next_one(folder):
+    dead, alive = start_sharding(folder), start_sharding(folder)
+    dead.kill()
+    dead.communicate()
+    assert len(remains(folder)) == 2
+    assert run("shard", "lr", "train.svm", "-o", "out").exit_code == 0
+    assert len(remains(folder)) == 2  # the shards, and those of the run that goes on
+    alive.send_signal(signal.SIGINT)
+    alive.communicate()
+    assert remains(folder) == ["out"]

@@ -4,6 +4,8 @@ import signal
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 
+ENDING = signal.SIGINT, signal.SIGTERM  # what may raise KeyboardInterrupt: the latter does in a command
+
 
 @contextmanager
 def held():
@@ -12,14 +14,17 @@ def held():
     For a kernel that hands out several arrays: Numba calls Python to make them, where a KeyboardInterrupt
     would be raised, and goes on with what it did not get.
     """
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is None:
-        yield  # only the main thread is interrupted, and only a handler of Python's can be put back
+    if current_thread() is not main_thread():  # which alone is interrupted
+        yield
         return
-    met = []
-    before = signal.signal(signal.SIGINT, lambda *_: met.append(True))
+    met, before = [], {each: signal.getsignal(each) for each in ENDING}
+    ours = [each for each in ENDING if callable(before[each])]
     try:
+        for each in ours:
+            signal.signal(each, lambda number, frame: met.append(number))
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each in ours:
+            signal.signal(each, before[each])
     if met:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(met[0])

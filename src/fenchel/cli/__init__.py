@@ -5,6 +5,8 @@ A verb is a file here and a line in COMMANDS. A kind of model (`lr`, `crf`) is a
 a line in `kinds.KINDS`. All of them import what is heavy inside functions: `--help` must not wait for Numba.
 """
 
+import signal
+
 import click
 
 from fenchel import __version__
@@ -48,6 +50,11 @@ def cli():
     """
 
 
+def _interrupted(*_):
+    """`kill`, and batch systems whose time is up, end a command as Ctrl-C does: it cleans up, or saves."""
+    raise KeyboardInterrupt
+
+
 def main():
     """The entry point of `fenchel` and of `python -m fenchel`."""
     for name in (
@@ -55,4 +62,5 @@ def main():
         "pandas",
     ):  # scikit-learn imports them for little: half a second of each start
         import_late(name)
+    signal.signal(signal.SIGTERM, _interrupted)
     cli(prog_name="fenchel")

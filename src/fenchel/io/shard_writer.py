@@ -1,11 +1,12 @@
 """Writing a folder of shards: see `io.shards` for what it holds."""
 
 import errno
+import fcntl
 import json
 import os
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from zlib import crc32
 
@@ -13,6 +14,7 @@ import numpy as np
 
 FORMAT, VERSION = "fenchel shards", 2
 MANIFEST = "manifest.json"
+RANDOM = 8  # letters of a name that `tempfile` makes up
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -45,13 +47,25 @@ class ShardWriter:
 
     def __enter__(self):
         self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self._remove_remains()
         self._place = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
         with ExitStack() as opened:
+            opened.enter_context(_claimed(self._place))
             self._files = {
                 name: opened.enter_context(open(self._place / f"{name}.bin", "wb")) for name in self._types
             }
             self._opened = opened.pop_all()
         return self
+
+    def _remove_remains(self) -> None:
+        """Remove what a run that was killed has left beside the folder; who lives has claimed its own."""
+        before = f".{self.folder.name}."
+        for place in self.folder.parent.iterdir():
+            if place.name.startswith(before) and len(place.name) == len(before) + RANDOM and place.is_dir():
+                content = list(place.iterdir())
+                with _claimed(place) as dead:
+                    if dead and content and all(map(_is_ours, content)):
+                        shutil.rmtree(place, ignore_errors=True)
 
     def __exit__(self, kind, error, trace):
         try:
@@ -123,6 +137,24 @@ class ShardWriter:
         if self.folder.exists():
             shutil.rmtree(self.folder)
         os.replace(self._place, self.folder)
+
+
+@contextmanager
+def _claimed(folder):
+    """Whether the folder is ours while we are inside: nobody who lives has claimed it."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        yield _locked(file)
+    finally:
+        os.close(file)
+
+
+def _locked(file) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has, or the file system knows no locks
+        return False
+    return True
 
 
 def _is_ours(path) -> bool:
