@@ -12,6 +12,7 @@ Fields are flat arrays without gaps, numbers, and named tuples of these.
 """
 
 import operator
+from sys import byteorder
 
 import numpy as np
 from llvmlite import ir
@@ -68,9 +69,8 @@ class _Block:
         if isinstance(value, tuple):
             self.within.append(_Block(value))
             return (self.within[-1].address,)
-        number, word = np.array(value), np.zeros(1, np.uint64)
-        word.view(np.uint8)[: number.itemsize] = np.frombuffer(number.tobytes(), np.uint8)
-        return word
+        number = value if isinstance(value, np.generic) else np.array(value)
+        return (int.from_bytes(number.tobytes(), byteorder),)
 
 
 def packed(cls):
