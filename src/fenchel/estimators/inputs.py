@@ -103,9 +103,22 @@ def weighted_by_class(class_weight, classes, codes, weight) -> np.ndarray:
     """(n,) the weight of each example times that of its class, as scikit-learn's class_weight says it."""
     weight = np.ones(codes.size) if weight is None else weight
     settings = {"classes": classes, "y": classes[codes], "sample_weight": weight}
+    if isinstance(class_weight, dict):
+        _require_classes(class_weight, classes.tolist())
     of_classes = compute_class_weight(class_weight, **settings)
     wrong = np.flatnonzero(~(np.isfinite(of_classes) & (of_classes >= 0.0)))
     if wrong.size:
         name, value = classes.tolist()[wrong[0]], of_classes[wrong[0]]
         raise ValueError(f"class_weight[{name!r}] is {value:g}; weights must be finite and at least 0")
     return weight * of_classes[codes]
+
+
+def _require_classes(class_weight, classes) -> None:
+    """Refuse a weight of a label that is none, where others have no weight: it is a slip of the pen.
+
+    Where all have one the weights are of a larger set of labels, of which some folds miss one.
+    """
+    strange = [label for label in class_weight if label not in classes]
+    if strange and not set(classes) <= set(class_weight):
+        some = ", ".join(map(repr, classes[:10])) + ", ..." * (len(classes) > 10)
+        raise ValueError(f"class_weight has {strange[0]!r}, which is no label; there are {some}")
