@@ -134,3 +134,23 @@ def test_what_a_killed_run_has_left_goes_with_the_next_one(folder):
     alive.send_signal(signal.SIGINT)
     alive.communicate()
     assert remains(folder) == ["out"]
+
+
+@pytest.mark.parametrize("kind", ["crf", "parser"])
+def test_a_file_of_another_kind_is_recognised_before_it_is_sharded(folder, kind):
+    told = fails("shard", kind, FILES[kind], "train.svm", "-o", "shards", *SHARDING[kind])
+    assert (
+        told
+        == f"train.svm: is no data for `{kind}`; it looks like a libsvm file, which `lr` or `maxent` reads"
+    )
+    assert not (folder / "shards").exists()
+
+
+def test_of_several_files_the_one_at_fault_is_recognised(folder):
+    told = fails("shard", "lr", "train.svm", "words.txt", "test.svm", "-o", "shards")
+    assert told.startswith("words.txt:1: 'a' is not a number") and "it looks like a column file" in told
+
+
+def test_a_weight_of_a_label_that_is_none_names_it(folder):
+    told = fails("train", "lr", "train.svm", "-o", "model", "-q", "--class-weight", "7=2")
+    assert told == "--class-weight has 7.0, which is no label; there are -1.0, 1.0"

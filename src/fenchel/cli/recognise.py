@@ -74,7 +74,8 @@ def expecting(kind: str, path: str, chosen: bool = False):
     try:
         yield
     except DataError as error:
-        if look is None or kind in LOOKS[look][1]:
+        of_another = error.source != source(path)
+        if of_another or look is None or kind in LOOKS[look][1]:
             raise
         raise Failure(f"{error}; {_words(look)}") from None
 

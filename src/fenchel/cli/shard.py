@@ -1,6 +1,7 @@
 """fenchel shard: text of any size as arrays on disk, to train on without having it in memory."""
 
 import time
+from contextlib import ExitStack
 
 import click
 
@@ -9,6 +10,7 @@ from fenchel.cli.groups import KindGroup, kind_help
 from fenchel.cli.kinds import Kind
 from fenchel.cli.output import count, listed, say
 from fenchel.cli.progress import reading
+from fenchel.cli.recognise import expecting
 
 AFTER = """The files are read a megabyte at a time: once, or once more to count names and attributes. The
 folder is there when it is whole: an error or an interrupt leaves nothing behind, and the command can be given
@@ -33,7 +35,9 @@ def _command(kind: Kind) -> click.Command:
     @options.together(*kind.shard_options)
     def command(data, output, quiet, **settings):
         start = time.perf_counter()
-        with reading(listed(data), quiet):
+        with reading(listed(data), quiet), ExitStack() as looking:
+            for path in data:
+                looking.enter_context(expecting(kind.name, path, bool(settings.get("format"))))
             shards = kind.shard(data, output, settings)
         seconds = time.perf_counter() - start
         sizes = f"{count(shards.n, kind.noun)} in {count(shards.pieces.size - 1, 'shard')}"
