@@ -213,7 +213,7 @@ def test_wrong_use_is_a_sentence(small, tmp_path):
     with pytest.raises(ValueError, match="without y"):
         LogisticRegression().fit(small, [1, 2])
     with pytest.raises(TypeError, match="folds of shards"):
-        LogisticRegressionCV().fit(small, None)
+        LogisticRegressionCV().fit(small)
     with pytest.raises(FileExistsError, match="holds shards already"):
         stored(small.folder, *made_up())
     with pytest.raises(ValueError, match="no examples"):
@@ -306,11 +306,24 @@ def manifest(**fields):
         (manifest(facts={}), "the manifest is damaged"),
         (manifest(facts={"columns": 3, "classes": [0, 1]}), "indices.bin or data.bin is damaged"),
         (manifest(arrays={}), "the manifest is damaged"),
+        (manifest(arrays={"indptr": "O"}), "the array 'indptr' has the type 'O'"),
         (manifest(kind="sequences"), "shards of sequences"),
     ],
 )
 def test_damaged_shards_are_named(small, change, words):
     assert words in damaged(small.folder, change)
+
+
+def test_a_client_by_its_address_is_a_sentence(small):
+    with pytest.raises(TypeError, match=r"no Dask client; give distributed.Client\('tcp://x:1'\)"):
+        fenchel.Shards(small.folder, client="tcp://x:1")
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], np.array(["a", "b"]), [1.0, "a"]])
+def test_labels_of_rows_that_are_no_numbers_are_named(tmp_path, labels):
+    with pytest.raises(TypeError, match=r"y holds .*'a'.* number the classes"):
+        shard_rows([(np.eye(2), labels)], tmp_path / "shards")
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_such_folder(tmp_path):

@@ -123,7 +123,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y=None, sample_weight=None, groups=None):
         """Choose the constants by cross-validation, and fit them to all data.
 
         groups: (n,) for a `cv` that keeps groups together, such as GroupKFold.

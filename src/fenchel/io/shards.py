@@ -52,6 +52,13 @@ def _is_pointer(name) -> bool:
     return name == "starts" or name.endswith("indptr")
 
 
+def _type_of_numbers(name, kind) -> np.dtype:
+    found = np.dtype(kind)
+    if found.kind not in "iuf":
+        raise TypeError(f"the array {name!r} has the type {kind!r}")
+    return found
+
+
 def _checksum(array) -> int:
     content, found = array.view(np.uint8), 0
     for at in range(0, content.size, BLOCK):
@@ -74,6 +81,8 @@ class Shards(Paged):
     def __init__(self, folder, memory: int | None = None, client=None):
         if memory is not None and memory < 1:
             raise ValueError(f"memory={memory!r} must be a positive number of bytes")
+        if client is not None and not hasattr(client, "submit"):
+            raise TypeError(f"client={client!r} is no Dask client; give distributed.Client({client!r})")
         self.folder, self.total, self.client = Path(folder), None, client
         self.memory = min(MEMORY, available_bytes() // 8 + 1) if memory is None else memory
         manifest, self._verified = self._manifest(), False
@@ -81,7 +90,7 @@ class Shards(Paged):
         try:
             self._shards, self._common = manifest["shards"], manifest["common"]
             self.kind, self.facts = manifest["kind"], manifest["facts"]
-            types = {name: np.dtype(kind) for name, kind in manifest["arrays"].items()}
+            types = {name: _type_of_numbers(name, kind) for name, kind in manifest["arrays"].items()}
             self.pieces = self._ends([shard["examples"] for shard in self._shards])
             self._bounds = {name: self._ends(self._counts(name)) for name in types}
             self.arrays = {name: self._mapped(name, kind) for name, kind in types.items()}

@@ -52,7 +52,7 @@ def shard_rows(
     with ShardWriter(folder, "rows", ROWS | {"labels": "float64"}, overwrite) as writer:
         stream = RowStream(writer)
         for X, y in batches:
-            y = np.asarray(y, np.float64)
+            y = _labels(y)
             X = arrays.matrix(X)
             X = as_rows(X if hash_bits is None else hashed_columns(X, hash_bits))
             arrays.require_as_many(X, y)
@@ -66,3 +66,11 @@ def shard_rows(
         facts = {"columns": stream.columns, "classes": classes, "counts": [counts[c] for c in classes]}
         writer.finish(facts | {"hash_bits": hash_bits})
     return Shards(folder)
+
+
+def _labels(y) -> np.ndarray:
+    try:
+        return np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        found = next(label for label in y if isinstance(label, str) or not np.isscalar(label))
+    raise TypeError(f"y holds {found!r}, but labels of shards of rows are numbers; number the classes")
