@@ -8,6 +8,7 @@ from fenchel import DependencyParser
 from fenchel.features.arc_keys import FIXED, arc_keys
 from fenchel.features.arcs import ArcFeatures
 from fenchel.features.tokens import Tokens
+from fenchel.io.sharding import shard_trees
 from trees_listed import parts, trees
 
 SENTENCES = [
@@ -83,6 +84,22 @@ def test_saved_and_loaded_it_says_the_same(settings, tmp_path):
     assert other.predict_labels(SENTENCES) == LABELS
     assert other.get_params() == model.get_params()
     assert str(other.explain(SENTENCES[0], 1)) == str(model.explain(SENTENCES[0], 1))
+
+
+def test_hashed_features_do_not_know_the_order_of_the_text(tmp_path):
+    """Nor how it is cut into files; and no word is kept."""
+    settings = {"min_count": 1, "hash_bits": 12}
+    whole = DependencyParser(tol=1e-9, **settings).fit(SENTENCES, HEADS)
+    assert not len(whole.features_.words) and not len(whole.features_.tags)
+    turned = [(SENTENCES[i : i + 1], HEADS[i : i + 1]) for i in range(len(HEADS) - 1, -1, -1)]
+    shards = shard_trees(turned, tmp_path / "shards", **settings)
+    other = DependencyParser(tol=1e-9, **settings).fit(shards)
+    np.testing.assert_allclose(other.coef_, whole.coef_, atol=1e-4)
+    assert other.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-8)
+    found = whole.explain(SENTENCES[0], 1)
+    assert sum(weight for _, weight in found.features) == pytest.approx(found.scores[0] - found.scores[1])
+    new = [("unheard", "of"), ("things", "N")]
+    assert whole.features_.rows(whole.encode([new])).nnz >= 4 * 35  # features of new words have columns
 
 
 def test_arcs_that_cross_are_counted_and_left_out():

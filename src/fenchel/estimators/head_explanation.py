@@ -1,5 +1,6 @@
 """Why a word has this head rather than another: what features add to the scores of the two arcs."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from fenchel.estimators.explanation import Shown
@@ -37,9 +38,9 @@ class HeadExplanation(Shown):
 def explain_head(model, tokens, word: int, head: int, other: int) -> HeadExplanation:
     """Of the first of these sentences."""
     sentences, w = model.features_.code(tokens), model.coef_
-    arcs = [dict(model.features_.names_of_arc(sentences, 0, h, word)) for h in (head, other)]
-    scores = tuple(float(sum(w[column] for column in arc.values())) for arc in arcs)
-    shares = {name: float(w[column]) for name, column in arcs[0].items() if name not in arcs[1]}
-    shares |= {name: -float(w[column]) for name, column in arcs[1].items() if name not in arcs[0]}
+    arcs = [Counter(model.features_.names_of_arc(sentences, 0, h, word)) for h in (head, other)]
+    scores = tuple(sum(float(w[j]) * times for (_, j), times in arc.items()) for arc in arcs)
+    shares = {name: float(w[j]) * times for (name, j), times in (arcs[0] - arcs[1]).items()}
+    shares |= {name: -float(w[j]) * times for (name, j), times in (arcs[1] - arcs[0]).items()}
     ordered = sorted(shares.items(), key=lambda pair: -abs(pair[1]))
     return HeadExplanation(word, head, other, scores, ordered)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from zlib import crc32
 
 import numpy as np
 
@@ -28,17 +29,25 @@ from fenchel.features.arc_keys import (
     nothing_counted,
     score_arcs,
 )
+from fenchel.features.hashing import ODD
 from fenchel.features.tokens import Tokens
 from fenchel.features.vocabulary import Vocabulary
 from fenchel.trees import arc_offsets
 
 PRESETS = ("mcdonald",)
 WORDS, TAGS_FROM = 2, 3  # codes of the first word and of the first tag
+BASES = (
+    0xD6E8FEB86659FD93,
+    0xA0761D6478BD642F,
+)  # in the place of how many there are, for digits that are hashes
 
 
 @dataclass(frozen=True)
 class ArcFeatures:
     """What was learnt: words and tags, and the features that have a weight; or how many share 2^hash_bits.
+
+    Then words and tags are not numbered but stand for their hash, and none of them is kept: a feature has the
+    same column whatever the order of the text, and one of a new word has one, too.
 
     Tokens have two columns, the word and its tag; any further ones are not looked at.
     """
@@ -65,12 +74,10 @@ class ArcFeatures:
         for tokens, *_ in batches:
             require_tags(tokens)
             for column, names in enumerate((words, tags)):
-                for value in _used(tokens, column):
+                for value in _used(tokens, column) if hash_bits is None else ():
                     names.add(value)
-        table = Table(
-            np.zeros(1, np.uint32), np.zeros(0, np.uint64), 0 if hash_bits is None else 2**hash_bits
-        )
-        features = cls(words, tags, table)
+        none = np.zeros(1, np.uint32), np.zeros(0, np.uint64)
+        features = cls(words, tags, Table(*none, 0 if hash_bits is None else 2**hash_bits))
         if hash_bits is not None:
             return features
         counted = nothing_counted()
@@ -80,6 +87,11 @@ class ArcFeatures:
         return cls(words, tags, table_of(counted.often(min_count)))
 
     @property
+    def _nameless(self) -> bool:
+        """Whether words stand for their hash: hashed features of older models have words by number."""
+        return self.table.hashed > 0 and not len(self.words)
+
+    @property
     def n_columns(self) -> int:
         """How many weights there are."""
         return self.table.hashed or self.table.keys.size
@@ -87,6 +99,9 @@ class ArcFeatures:
     def code(self, tokens: Tokens) -> Sentences:
         """Sentences as codes; 0 for words and tags never seen."""
         require_tags(tokens)
+        if self._nameless:
+            codes = (_hashes(tokens.values[k])[tokens.codes[k]] for k in range(2))
+            return Sentences(tokens.starts.astype(np.uint64), *codes, *map(np.uint64, BASES))
         columns = []
         for column, (names, first) in enumerate(((self.words, WORDS), (self.tags, TAGS_FROM))):
             ids = np.fromiter(names.numbering(unknown=-first)(tokens.values[column]), np.int64)
@@ -153,6 +168,8 @@ class ArcFeatures:
         columns = np.empty(keys.size, np.uint32)
         look_up(self.table, keys, columns)
         named = zip(keys.tolist(), columns.tolist(), strict=True)
+        if self._nameless:
+            return [(self.name_of_column(column), column) for _, column in named]
         return [(self.name(key), column) for key, column in named if column != ABSENT]
 
     def name(self, key: int) -> str:
@@ -236,6 +253,12 @@ def require_tags(tokens: Tokens) -> None:
         raise ValueError("each token must be a word and its tag: (word, tag)")
 
 
+def _hashes(names) -> np.ndarray:
+    """Names as the digits of hashed features."""
+    found = (crc32(name.encode("utf-8", "surrogatepass")) * ODD % 2**64 for name in names)
+    return np.fromiter(found, np.uint64, len(names))
+
+
 def _used(tokens, column):
     """The strings of a column, in the order first seen."""
     if not tokens.n_columns:
@@ -248,6 +271,7 @@ def _used(tokens, column):
 def _most_between(lengths, tags) -> int:
     """How many tags are between head and word, at most, over all arcs of sentences of these lengths."""
     total = 0
+    tags = min(tags, 2**31)  # hashes have no largest number
     for n, sentences in zip(*np.unique(lengths, return_counts=True), strict=True):
         gaps = np.arange(1, n + 1)
         total += int(sentences) * 2 * int(((n + 1 - gaps) * np.minimum(gaps - 1, tags)).sum())

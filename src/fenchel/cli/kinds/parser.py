@@ -10,7 +10,7 @@ import fenchel
 from fenchel.cli import options
 from fenchel.cli.kinds.base import TERMINAL, Calls, Kind, Weights
 from fenchel.cli.kinds.classes import class_table, confusion_table, weights_fact
-from fenchel.cli.output import certificate_fact, count, json_line
+from fenchel.cli.output import HASHED, certificate_fact, count, json_line
 from fenchel.cli.stored import Stored, is_folder, refuse_reading, shard_treebanks, take_over
 from fenchel.report.tables import Table, Told, number
 
@@ -202,10 +202,10 @@ class Parser(Kind):
         """Words, tags and labels; the heaviest features."""
         import numpy as np
 
-        features, w = model.features_, model.coef_
+        features, w, hashed = model.features_, model.coef_, model.hash_bits is not None
+        met = {"words": number(len(features.words), ","), "tags": number(len(features.tags), ",")}
         facts = {
-            "words": number(len(features.words), ","),
-            "tags": number(len(features.tags), ","),
+            **({"hashed": HASHED} if hashed else met),
             "weights": weights_fact(w),
             "left out": Told(
                 len(model.left_out_), f"{count(len(model.left_out_), 'sentence')} with arcs that cross"
@@ -215,6 +215,8 @@ class Parser(Kind):
             labels = [str(label) for label in model.labels_.classes]
             facts["labels"] = Told(labels, ", ".join(labels))
             facts["certificate of labels"] = certificate_fact(model.labels_.certificate)
+        if hashed:
+            return facts, []
         heaviest = np.argsort(-np.abs(w), kind="stable")[:top]
         rows = [[features.name_of_column(int(j)), number(w[j], "+.4f")] for j in heaviest]
         return facts, [Table(["feature", "weight"], rows, {"weight"}, "heaviest features", key="features")]
