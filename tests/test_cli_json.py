@@ -283,6 +283,12 @@ def test_lines_between_checks_name_the_solver(capsys, monkeypatch):
     assert capsys.readouterr().err == "eg: gap about 0.25 → 0.001, 2 passes\n"
 
 
+def test_lines_before_the_first_check_name_the_solver_that_was_asked_for(folder, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    told = run("train", "lr", "train.svm", "-o", "model", "--solver", "cd-dual", "--tol", 1e-9).stderr
+    assert "cd-dual: gap about" in told and "training:" not in told
+
+
 def test_the_bar_takes_a_line_of_80_columns(monkeypatch, capsys):
     monkeypatch.setattr(progress, "bar_is_shown", lambda quiet: True)
     monkeypatch.setenv("COLUMNS", "80")

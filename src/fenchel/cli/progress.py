@@ -14,16 +14,17 @@ BESIDE = (
 
 
 @contextmanager
-def gap_bar(tol: float, quiet: bool, compiling: float = inf):
+def gap_bar(tol: float, quiet: bool, compiling: float = inf, name: str = "training"):
     """A list of callbacks for a run: one that moves a bar on stderr, or writes lines where it is a pipe.
 
-    compiling: seconds that all kernels usually take to compile, if that is known.
+    compiling: seconds that all kernels usually take to compile, if that is known. name: of what is going on,
+    until the first check tells the solver.
     """
     from fenchel._compiling import heard_by
 
     if not bar_is_shown(quiet):
         with heard_by(lambda compiling, seconds, kernels: None):
-            yield [] if quiet else [_Lines(tol)]
+            yield [] if quiet else [_Lines(tol, name)]
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
@@ -36,12 +37,12 @@ def gap_bar(tol: float, quiet: bool, compiling: float = inf):
         def render(self, task):
             return Text(_left(task.fields["end"] - time.monotonic()).removeprefix("about "))
 
-    name, number = TextColumn("{task.description}"), TextColumn("{task.fields[number]}")
+    what, number = TextColumn("{task.description}"), TextColumn("{task.fields[number]}")
     left, spent = Left(Column(no_wrap=True)), TimeElapsedColumn(Column(no_wrap=True))
-    columns = name, BarColumn(), number, left, spent  # where there is little room the bar gives way
+    columns = what, BarColumn(), number, left, spent  # where there is little room the bar gives way
     console = Console(file=sys.stderr)
     with Progress(*columns, console=console, transient=True) as progress:
-        bar = _Bar(progress, tol, compiling)
+        bar = _Bar(progress, tol, compiling, name)
         with heard_by(bar.compiling):
             yield [bar]
 
@@ -49,8 +50,8 @@ def gap_bar(tol: float, quiet: bool, compiling: float = inf):
 class _Bar:
     """A callback of `solve`: after each check what is proven, after each step what the solver thinks."""
 
-    def __init__(self, progress, tol, all_kernels=inf):
-        self.progress, self.tol, self.name, self.known = progress, tol, "training", ""
+    def __init__(self, progress, tol, all_kernels=inf, name="training"):
+        self.progress, self.tol, self.name, self.known = progress, tol, name, ""
         self.number, self.sent = "", []  # what is shown; what was sent
         self.all_kernels = all_kernels  # seconds
         self.task = progress.add_task("starting", total=1.0, number="", end=inf)
@@ -169,8 +170,8 @@ class _Lines:
     As of the bar: after each check what is proven, after each step what the solver thinks.
     """
 
-    def __init__(self, tol):
-        self.tol, self.begun, self.due, self.name = tol, time.monotonic(), SILENCE, "training"
+    def __init__(self, tol, name="training"):
+        self.tol, self.begun, self.due, self.name = tol, time.monotonic(), SILENCE, name
 
     def __call__(self, trace):
         left, self.name = _left(seconds_left(trace, self.tol)), trace.solver

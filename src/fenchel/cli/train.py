@@ -152,7 +152,8 @@ def _fit_and_save(training: Training, origin, held_out, output, trace, keepers, 
     model, watch = training.model, {}
     if trace:  # each check may cost a pass, but a curve wants one point a pass
         watch = {"check_every": 1.0, "validate": held_out and training.validation(held_out)}
-    with gap_bar(model.tol, quiet, training.kind.compiling) as callbacks, warnings.catch_warnings():
+    name = "training" if model.solver == "auto" else model.solver
+    with gap_bar(model.tol, quiet, training.kind.compiling, name) as callbacks, warnings.catch_warnings():
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_finish` says it in the words of options
