@@ -5,7 +5,7 @@ import pytest
 
 import fenchel
 from fenchel import DependencyParser
-from fenchel.features.arc_keys import FIXED, arc_keys
+from fenchel.features.arc_keys import FIXED, arc_keys, count_keys
 from fenchel.features.arcs import ArcFeatures
 from fenchel.features.tokens import Tokens
 from fenchel.io.sharding import shard_trees
@@ -84,6 +84,23 @@ def test_saved_and_loaded_it_says_the_same(settings, tmp_path):
     assert other.predict_labels(SENTENCES) == LABELS
     assert other.get_params() == model.get_params()
     assert str(other.explain(SENTENCES[0], 1)) == str(model.explain(SENTENCES[0], 1))
+
+
+def test_features_are_counted_some_sentences_at_a_time(monkeypatch):
+    """So that Ctrl-C is heard between them."""
+    tokens, heads = Tokens.from_sentences(SENTENCES), np.concatenate(HEADS)
+    whole = ArcFeatures.learn(tokens, heads, min_count=2, observed=False)
+    calls = []
+
+    def counting(sentences, *more):
+        calls.append(sentences.starts.size - 1)
+        return count_keys(sentences, *more)
+
+    monkeypatch.setattr("fenchel.features.arcs.AT_ONCE", 2)
+    monkeypatch.setattr("fenchel.features.arcs.count_keys", counting)
+    parts = ArcFeatures.learn(tokens, heads, min_count=2, observed=False)
+    assert calls == [2, 2, 1]
+    np.testing.assert_array_equal(parts.table.keys, whole.table.keys)
 
 
 def test_hashed_features_do_not_know_the_order_of_the_text(tmp_path):

@@ -35,6 +35,7 @@ from fenchel.features.vocabulary import Vocabulary
 from fenchel.trees import arc_offsets
 
 PRESETS = ("mcdonald",)
+AT_ONCE = 500  # sentences that are counted before anybody hears of Ctrl-C
 WORDS, TAGS_FROM = 2, 3  # codes of the first word and of the first tag
 BASES = (
     0xD6E8FEB86659FD93,
@@ -83,7 +84,10 @@ class ArcFeatures:
         counted = nothing_counted()
         for tokens, heads, *_ in batches:
             sentences = features.code(tokens)
-            counted = count_keys(sentences, heads, bool(observed), features.room(sentences), counted)
+            room = features.room(sentences)
+            for at in range(0, len(tokens), AT_ONCE):
+                some = sentences._replace(starts=sentences.starts[at : at + AT_ONCE + 1])
+                counted = count_keys(some, heads, bool(observed), room, counted)
         return cls(words, tags, table_of(counted.often(min_count)))
 
     @property
