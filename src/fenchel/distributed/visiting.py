@@ -70,7 +70,7 @@ class VisitedPlace(Place):
         if not accepted and self.before is not None:
             self.state = self.before
             if self._lane is not None:
-                self._lane.settle(self.state.entropies)
+                self._lane.settle(self.problem, self.state.entropies)
         elif self.moved is not None:
             self.v[self.own] += self.moved
         self.before = self.moved = None

@@ -94,18 +94,25 @@ class Arrangement:
         offsets = problem.structure.offsets(problem.examples.starts)
         weights.fill(self.sentences, self.origin, offsets, theta, self.dual.theta, self.dual.edge_theta)
 
-    def settle(self, entropies) -> bool:
+    def settle(self, problem, entropies) -> bool:
         """μ and its entropies at θ, and w(μ). False where θ lies too far apart for these kernels."""
-        self.weigh(entropies, fresh=True)
+        fixed = self.sentences, self.dual
+
+        def part(start, stop):
+            weights.settle_all(*fixed, *self._new_room(), np.uint64(start), np.uint64(stop), entropies)
+
+        if self.dual.edge_mu.size > 0:  # else `weigh` does it
+            problem.design.for_each_part(problem.n, problem.design.work, part)
+        self.weigh(entropies)
         return not np.isnan(entropies).any()
 
-    def weigh(self, entropies, fresh: bool = False) -> None:
-        """v, and with it the weights, anew; fresh: of μ anew, and its entropies."""
+    def weigh(self, entropies) -> None:
+        """v, and with it the weights, anew."""
         if self.centre is None:
             self.dual.v[:], self.dual.edge_v[:] = 0.0, 0.0
         else:
             self.centre.restore(self.dual)
-        weights.weigh(self.sentences, self.dual, *self.room, fresh, entropies)
+        weights.weigh(self.sentences, self.dual, *self.room, entropies)
 
     def visit(self, order, most_trials, rates, entropies, gaps) -> tuple[int, int]:
         """One step for each sentence of the order; rates, entropies, gaps (n,) written.

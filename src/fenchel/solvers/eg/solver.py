@@ -36,6 +36,7 @@ class EGState(DualState):
     due: Due | None = None
     lam: float = 0.0
     arranged: Arrangement | None = None
+    renewed: float = 0.0  # passes when the lane's weights were last computed anew
     summed: bool = False  # μ holds sums over edges, which do not tell the dual point
 
     @property
@@ -112,7 +113,7 @@ class EG(DualSolver):
         state.summed = not problem.tells_entropy
         if self.has_a_lane(problem):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
-            if state.arranged.settle(state.entropies):
+            if state.arranged.settle(problem, state.entropies):
                 return state
             state.arranged = None
         if problem.lam == 0.0:
@@ -225,8 +226,9 @@ class EG(DualSolver):
 
     def _keep_up(self, problem, state):
         """Now and then what is kept up by increments anew; the estimate of the gap; and the centre."""
-        if state.epochs % RENEWAL == 0:
+        if state.passes >= state.renewed + RENEWAL:
             state.arranged.weigh(state.entropies)
+            state.renewed = state.passes
         if state.epochs & (state.epochs - 1) == 0:  # as `note_gap` has it
             state.dual = self.concave(problem, state) - state.arranged.penalty()
         whole = state.gap + state.arranged.follow(state.gap)
@@ -259,7 +261,7 @@ class EG(DualSolver):
 
     def point(self, problem, state):
         if state.arranged is not None:
-            point = state.arranged.point(problem, state.entropies)
+            point, state.renewed = state.arranged.point(problem, state.entropies), state.passes
             if point is None and problem.lam == 0.0:
                 return problem.bare_point(state.arranged.weights(problem))
             return problem.dual_point(*self._in_own_layout(problem, state)[1:]) if point is None else point

@@ -121,15 +121,23 @@ def _export_own(d, origin, q, delta, w):
 
 
 @njit(**KERNEL)
-def weigh(d, q, room, scratch, fresh, entropies):
+def settle_all(d, q, room, scratch, start, stop, entropies):
+    """μ at θ and its entropies, of sentences from start to stop; room, scratch written."""
+    for i in range(start, stop):
+        at, pairs = edge_marginals(d, i, q, scratch)
+        entropies[i] = settle(d, i, q, room, tail(pairs, at))
+
+
+@njit(**KERNEL)
+def weigh(d, q, room, scratch, entropies):
     """v = Σ c_i A_iᵀ(y_i − μ_i) added to q.v, q.edge_v, and the table of it; room, scratch written.
 
-    fresh: μ is first computed at θ, and its entropies; it is in any case where that of edges is not kept.
+    Where μ of edges is not kept, it is computed at θ.
     """
     kept = q.edge_mu.size > 0
     for i in range(np.uint64(d.starts.size - 1)):
         at, pairs = edge_marginals(d, i, q, scratch)
-        if fresh or not kept:
+        if not kept:
             entropies[i] = settle(d, i, q, room, tail(pairs, at))
         residual(d, i, q, scratch.delta)
         edge_residual(d, i, pairs, at, scratch.edge_delta)
