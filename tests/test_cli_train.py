@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -303,3 +304,16 @@ def test_an_unexpected_error_is_a_sentence_too(folder, monkeypatch):
     monkeypatch.setattr("fenchel.io.libsvm.read_libsvm", broken)
     sentence = fails("train", "lr", "train.svm", "-o", "m", code=1)
     assert sentence.startswith("internal error, please report it (ArithmeticError: the dual")
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_of_training_is_a_line(folder, monkeypatch):
+    keep = fenchel.LogisticRegression.set_weights
+
+    def warning(*arguments):
+        warnings.warn("something is missing", RuntimeWarning, stacklevel=1)
+        return keep(*arguments)
+
+    monkeypatch.setattr(fenchel.LogisticRegression, "set_weights", warning)
+    told = run("train", "lr", "train.svm", "-o", "m", "-q")
+    assert told.exit_code == 0 and told.stderr == "fenchel: warning: something is missing\n"

@@ -44,9 +44,8 @@ def shards(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = sp.random(400, 60, 0.1, "csr", random_state=1)
     y = X @ rng.normal(size=60) + 2.0 * rng.normal(size=400) > 0.0
-    return shard_rows(
-        [(X[i : i + 200], y[i : i + 200]) for i in (0, 200)], tmp_path_factory.mktemp("s") / "shards"
-    )
+    batches = [(X[i : i + 200], y[i : i + 200]) for i in (0, 200)]
+    return shard_rows(batches, tmp_path_factory.mktemp("s") / "shards", rows=200)
 
 
 class Terminal:
@@ -139,3 +138,19 @@ def test_no_more_workers_than_shards(capsys):
     assert "2 shards for 9 workers: 2 will work" in capsys.readouterr().err
     assert _as_many_as_shards(2, 2, False) == 2
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"PK")]
+)
+def test_dual_variables_that_are_lost_beside_a_checkpoint_are_told(client, shards, tmp_path, damage):
+    settings = {"solver": "cd-dual", "tol": 1e-6}
+    LogisticRegression(**settings, callbacks=[fenchel.Checkpoint(tmp_path / "c", every=0)]).fit(shards)
+    for path in (tmp_path / "c.places").glob("0-*.npz"):
+        damage(path)
+    again = fenchel.Checkpoint(tmp_path / "c", every=0, resume=True)
+    with pytest.warns(
+        RuntimeWarning, match=r"c\.places: 1 of 2 workers' dual variables are missing or damaged"
+    ):
+        model = LogisticRegression(solver="cd-dual", tol=1e-7, callbacks=[again]).fit(shards)
+    assert model.certificate_.converged

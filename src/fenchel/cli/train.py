@@ -157,6 +157,7 @@ def _fit_and_save(training: Training, origin, held_out, output, trace, keepers, 
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_finish` says it in the words of options
+        warnings.showwarning = lambda message, *_: say(f"fenchel: warning: {message}")
         model.set_params(callbacks=[*callbacks, *keepers])
         model.fit_encoded(training.data, origin=origin, **watch)
     with writing(output):

@@ -1,5 +1,6 @@
 """Rounds: any solver of the dual at all places at once (CoCoA+); `visiting.py` has the mathematics."""
 
+import warnings
 from dataclasses import dataclass
 from math import inf, nan
 from typing import ClassVar
@@ -195,6 +196,10 @@ class Rounds(DualSolver):
         found = problem.places.tell("read_copy", _files(problem, state, folder))
         lost = [number for number, whether in enumerate(found) if not whether]
         if lost:
+            missing = f"{len(lost)} of {problem.places.count} workers' dual variables are missing or damaged"
+            warnings.warn(
+                f"{folder}: {missing}; they begin anew at the weights", RuntimeWarning, stacklevel=2
+            )
             self.renew(problem, state, lost)
 
     def point(self, problem, state):

@@ -164,7 +164,7 @@ class VisitedPlace(Place):
         try:
             with np.load(path) as file:
                 arrays = dict(file)
-        except (OSError, ValueError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return False
         self.restore((arrays.pop("encoded").tobytes().decode(), arrays))
         return True
