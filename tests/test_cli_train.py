@@ -264,7 +264,7 @@ def test_too_little_memory_is_a_sentence(folder, monkeypatch):
     monkeypatch.setattr("fenchel._memory.available_bytes", lambda: 0)
     result = run("train", "lr", "train.svm", "-o", "m", "--solver", "newton", "-q")
     assert result.exit_code == 2
-    assert "needs 8 bytes, but 0 bytes are available" in result.stderr
+    assert " bytes, but 0 bytes are available; " in result.stderr
 
 
 @pytest.mark.parametrize(
