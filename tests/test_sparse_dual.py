@@ -144,6 +144,14 @@ def test_without_an_l2_term_a_centre_takes_its_place(name, c1):
     assert again.certificate.converged
 
 
+def test_without_an_l2_term_attributes_may_all_be_zero():
+    for transitions in (True, False):
+        problem = problems.chain(
+            sp.csr_matrix((6, 3)), [0, 1, 1, 0, 0, 1], [0, 3, 6], c1=0.1, c2=0.0, transitions=transitions
+        )
+        assert solve(problem, "eg-gap", tol=1e-6).certificate.converged
+
+
 def test_without_an_l2_term_other_ways_of_exponentiated_gradient_are_refused():
     with pytest.raises(ValueError, match=r"without an L2 term \(c2 = 0\) .*; use lbfgs"):
         solve(chain(c1=0.1, c2=0.0), EG(lane=False))

@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 import fenchel
-from fenchel.solvers import SOLVERS, make, solver_class
+from fenchel.solvers import EG, SOLVERS, make, solver_class
 from fenchel.solvers.base import Start
 
 HOME = fenchel.__file__.removesuffix("__init__.py")
@@ -75,14 +75,20 @@ def options_of(name) -> dict:
 def able(problem) -> list:
     """The solvers that a problem offers all they need, by name; not those that prove nothing."""
     kinds = {name: solver_class(name) for name in SOLVERS if name != "perceptron"}
-    return [name for name, kind in kinds.items() if kind.needs <= problem.offers]
+    names = [name for name, kind in kinds.items() if kind.needs <= problem.offers]
+    return [name for name in names if not _needs_a_lane(name, problem) or make(name).has_a_lane(problem)]
+
+
+def _needs_a_lane(name, problem) -> bool:
+    """Whether it is a dual method on sequences without an L2 term, which it takes by its default settings."""
+    return problem.lam == 0.0 and issubclass(solver_class(name), EG)
 
 
 def draw_solver(rng, problem, names=None, plain=False):
     """The name of a solver and the solver itself; every other one has its default options."""
     name = str(rng.choice([name for name in able(problem) if names is None or name in names]))
     options = {}
-    if not plain and rng.random() < 0.6:
+    if not plain and rng.random() < 0.6 and not _needs_a_lane(name, problem):
         for option, values in options_of(name).items():
             if option not in SOLVERS[name][1] and rng.random() < 0.6:
                 options[option] = values[rng.integers(len(values))]

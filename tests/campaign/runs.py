@@ -10,7 +10,7 @@ from fenchel.trace import Status
 
 from .attempts import SECONDS, Run, attempt
 from .checks import check
-from .choices import HOME, Interrupt, draw_solver, draw_start, interrupt_from_callback
+from .choices import HOME, Interrupt, able, draw_solver, draw_start, interrupt_from_callback
 from .draws import KINDS, draw
 from .refits import refits
 
@@ -49,6 +49,8 @@ def report_of(seed, solvers=None) -> Report:
     except ValueError as error:
         return _refused(Report(seed, kind), error)
     report = Report(seed, drawn.kind, drawn.problem.loss.name, str(drawn.problem))
+    if solvers is not None and not set(solvers) & set(able(drawn.problem)):
+        return report  # none of those asked for
     runs, results = [], []
     for _ in range(rng.integers(1, 5)):
         run = run_once(rng, drawn, results, solvers)

@@ -36,6 +36,7 @@ def proximal_penalty(problem) -> float:
     squares, entries = float(problem.design.norms.sum()), problem.examples.rows
     size = squares / np.sqrt(max(entries.shape[0] * entries.nnz, 1))  # √(mean ‖x_t‖² · mean x² of an entry)
     enough = (SPARSE_REACH if problem.l1 > 0.0 else REACH) * problem.examples.mass.mean() * size
+    enough = enough or float(problem.lam == 0.0)  # of attributes that are all zero anything does
     return enough - problem.lam if problem.lam < 0.5 * enough else 0.0
 
 
