@@ -18,6 +18,8 @@ def describe(value) -> str:
 
 def is_list(value) -> bool:
     """Whether it has a length and is gone through in order: a list, a tuple, an array, a Series."""
+    if type(value) is list:  # as nearly always
+        return True
     if isinstance(value, _NO_LISTS) or getattr(value, "shape", None) == () or sp.issparse(value):
         return False
     return hasattr(value, "__len__") and hasattr(value, "__iter__") and not hasattr(value, "columns")
