@@ -177,7 +177,8 @@ def test_events_and_margins(client, tmp_path):
     client.close()
     alone = MaxEnt(observed=True, tol=1e-5).fit(shards)
     assert seen.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-5)
-    np.testing.assert_array_equal(seen.coef_ == 0.0, alone.coef_ == 0.0)
+    absent = alone.coef_ == 0.0
+    assert absent.any() and not seen.coef_[absent].any()
     other = LinearSVC(tol=1e-5).fit(rows)
     assert margin.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-3)
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import Checkpoint, LogisticRegression, problems, solve
+from fenchel.choosing import plan
 from fenchel.data import take_examples
 from fenchel.distributed.places import Here, parts
 from fenchel.distributed.rounds import Rounds
@@ -134,6 +135,13 @@ def test_sequences_go_by_sums_at_many_places(count, solver):
     """Their rounds grow with the places, those of sums do not; the hinge loss has no other way."""
     assert spread_here(some_chains(), count).plan() == [solver]
     assert spread_here(some_chains(loss="hinge"), count).plan() == ["eg-gap"]
+
+
+def test_sparse_tables_of_few_columns_go_by_sums_as_on_one_machine():
+    rng = np.random.default_rng(0)
+    X = sp.random(3000, 100, 0.1, "csr", rng=rng)
+    problem = problems.binary(X, X @ rng.normal(size=100) > 0.0, C=1.0, fit_intercept=True)
+    assert spread_here(problem, 2).plan()[0][0] == plan(problem)[0][0] == "lbfgs"
 
 
 def same_shares(spread, v):

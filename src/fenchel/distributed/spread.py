@@ -11,7 +11,7 @@ import numpy as np
 from fenchel import curvature
 from fenchel._sparse import Rows
 from fenchel.certificates import Evaluation, Extent
-from fenchel.choosing import BATCH, LITTLE, MANY, MOST, NEAR, PATIENTLY, solver_name
+from fenchel.choosing import BATCH, LITTLE, MANY, MOST, NEAR, PATIENTLY, ROUND, solver_name
 from fenchel.coordinates import UNEVEN, WORTH, Centred, Whitened, loss_curvature, spread
 from fenchel.data import Examples
 from fenchel.design import IN_BLAS, SIDE_BY_SIDE, Design
@@ -131,6 +131,7 @@ class Spread(Problem):
             return (
                 [("cd-dual" if kind == 0 else "eg-gap", PATIENTLY), "lbfgs"] if near and easy else ["lbfgs"]
             )
+        easy &= self._passes_to_whiten > ROUND[kind]  # else L-BFGS in round coordinates, as on one machine
         quickly = facts.dense or self._passes_to_whiten <= WORTH
         first, last = ("lbfgs", "tron") if quickly else ("tron", "lbfgs")
         return [*([("cd-dual", MANY)] if easy and self.lam > 0.0 else []), (first, BATCH), last]
@@ -212,11 +213,13 @@ class Spread(Problem):
     @property
     def _passes_to_whiten(self) -> float:
         """How many passes the matrix takes as long as, about."""
-        columns, pace = float(self.design.n_columns), SIDE_BY_SIDE if self.facts.dense else 1.0
+        facts, columns, count = self.facts, float(self.design.n_columns), self.places.count
         if columns > WIDEST:
             return np.inf
-        gram = 0.5 * IN_BLAS * (self.n * columns**2 / self.places.count + columns**3)
-        return gram / (3.0 * pace * self.facts.entries * self.design.outputs / self.places.count + 1e5)
+        by_rows = np.inf if facts.dense else 0.5 * facts.entries**2 / max(facts.rows, 1)  # pairs in rows
+        gram = min(0.5 * IN_BLAS * self.n * columns**2, by_rows) / count + 0.5 * IN_BLAS * columns**3
+        pace = SIDE_BY_SIDE if facts.dense else 1.0
+        return gram / (3.0 * pace * facts.entries * self.design.outputs / count + 1e5)
 
     def offset_range(self, w, b, radius: float) -> None:
         """Too much to compute."""
