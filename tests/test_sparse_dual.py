@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import ChainCRF, LogisticRegression, MaxEnt, MaxEntTagger, problems
+from fenchel import ChainCRF, LogisticRegression, MaxEnt, MaxEntTagger, Start, problems
 from fenchel.choosing import plan
 from fenchel.loop import solve
 from fenchel.regularizers import L2, ElasticNet
@@ -142,6 +142,12 @@ def test_without_an_l2_term_a_centre_takes_its_place(name, c1):
         assert row.primal >= row.dual and row.dual <= floor.primal * (1.0 + 1e-9)
     again = solve(problem, "eg-gap", tol=1e-3, max_passes=3000, start=result.start)
     assert again.certificate.converged
+
+
+def test_without_an_l2_term_a_start_may_be_far_away():
+    problem = chain(c1=0.1, c2=0.0)
+    far = Start(1e4 * np.random.default_rng(0).normal(size=problem.dim), 0.0)
+    assert solve(problem, "eg-gap", tol=1e-2, max_passes=3000, start=far).certificate.converged
 
 
 def test_without_an_l2_term_attributes_may_all_be_zero():

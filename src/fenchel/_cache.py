@@ -109,8 +109,8 @@ def njit(function=None, *, cache=False, **options):
     """`numba.njit` for kernels of this package: kept, with cache=True, where `cache_for` finds a place.
 
     Division by zero gives inf or nan, as in NumPy: where numbers overflow a run ends with an objective that
-    is not finite, and not with an exception. What Python calls returns no
-    named tuple, and several arrays only where Ctrl-C is `held`: see there.
+    is not finite, and not with an exception. What Python calls returns no named tuple, and several arrays
+    only where Ctrl-C is `held`: see there.
     """
     if function is None:
         return partial(njit, cache=cache, **options)

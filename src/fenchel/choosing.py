@@ -33,10 +33,8 @@ HARD_FOR_BATCH = (200.0, 100.0)  # where dual coordinates are worth a trial afte
 # With an L1 term: the threshold λ₁/λ of weights, in units of scores, up to which methods of the dual beat
 # Newton's steps over the weights that are not zero; the same three cases.
 NEAR = (5.0, 50.0, 50.0)
-PATIENTLY = (
-    1000.0,
-    100.0,
-)  # with an L1 term, sequences: gaps of the first passes tell nothing of a centre that moves
+# Likewise with an L1 term, and of sequences: gaps of the first passes tell nothing of a centre that moves.
+PATIENTLY = (1000.0, 100.0)
 # The hinge loss: dual coordinates first where c is at most HARD, or where a step of the interior point takes
 # longer than SWEEPS passes of theirs; it makes about STEPS. Seconds of a step for each dual variable and for
 # its calls, and those that a pass takes beside its multiplications.
@@ -141,8 +139,7 @@ def plan(problem: Problem) -> list:
     if problem.l1 > 0.0:
         return _choose_for_l1(problem)
     if not problem.structure.listed:
-        first = _choose_for_sequences(problem)
-        return [(first, PATIENTLY), "lbfgs"] if first == "eg-gap" and not problem.loss.hinge else [first]
+        return _choose_for_sequences(problem)
     if problem.loss.hinge:
         return _choose_for_margins(problem)
     if problem.structure.mask is not None and problem.lam > 0.0 and _fits("eg-gap", problem):
@@ -242,8 +239,7 @@ def _choose_for_l1(problem) -> list:
     if problem.loss.hinge:
         return ["lbfgs"]
     if not problem.structure.listed:
-        first = _choose_for_sequences(problem)
-        return [first] if first == "lbfgs" else [(first, PATIENTLY), "lbfgs"]
+        return _choose_for_sequences(problem)
     first = "cd-dual" if problem.structure.name == "binary" else "eg-gap"
     last = "lbfgs" if problem.examples.larger_than_memory else "prox-newton"
     if problem.lam > 0.0 and _has_near_thresholds(problem) and _fits(first, problem):
@@ -267,21 +263,22 @@ def _kind(problem) -> int:
     return 1 if isinstance(problem.design.rows, Table) else 2
 
 
-def _choose_for_sequences(problem) -> str:
+def _choose_for_sequences(problem) -> list:
     """A block of exponentiated gradient is a sequence: the longer, the slower.
 
     On dense tokens a pass over all of them takes several at a time, which one over blocks cannot.
     """
     if problem.loss.hinge and problem.examples.larger_than_memory:
-        return "eg-gap"
+        return ["eg-gap"]
     if problem.loss.hinge:
-        return "cd-outputs" if "vertices" in problem.offers and _fits("cd-outputs", problem) else "sgd"
+        return ["cd-outputs" if "vertices" in problem.offers and _fits("cd-outputs", problem) else "sgd"]
     if isinstance(problem.examples.rows, Table):
-        return "lbfgs"
+        return ["lbfgs"]
     tokens, attributes = problem.examples.rows.shape
     short = tokens <= problem.n * (LONG if attributes < tokens else LONG_IF_RICH)
     short = short or problem.structure.name == "projective"  # rows are arcs there, many to a word
-    return "eg-gap" if _has_blocks_to_climb(problem) and short and _fits("eg-gap", problem) else "lbfgs"
+    climbs = _has_blocks_to_climb(problem) and short and _fits("eg-gap", problem)
+    return [("eg-gap", PATIENTLY), "lbfgs"] if climbs else ["lbfgs"]
 
 
 def _has_blocks_to_climb(problem) -> bool:

@@ -8,9 +8,8 @@ from math import inf, isfinite, log
 from fenchel.cli.output import say
 
 SILENCE, MOST_SILENCE = 5.0, 60.0  # seconds before the first line in a pipe, and at most between two
-BESIDE = (
-    24  # columns of a terminal for the rest of the bar's line: a bit of bar, the time left, the time spent
-)
+# Columns of a terminal for the rest of the bar's line: a bit of bar, the time left, the time spent.
+BESIDE = 24
 
 
 @contextmanager

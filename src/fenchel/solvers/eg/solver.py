@@ -115,11 +115,15 @@ class EG(DualSolver):
             state.arranged, state.rates = self._arranged(problem, start), np.full(n, float(self.eta))
             if state.arranged.settle(problem, state.entropies):
                 return state
+            if problem.lam == 0.0:  # what follows knows no centre: begin where scores are near each other
+                state.arranged = self._arranged(problem, None)
+                state.arranged.settle(problem, state.entropies)
+                return state
             state.arranged = None
         if problem.lam == 0.0:
             raise ValueError(
                 "without an L2 term (c2 = 0) exponentiated gradient trains sequences in memory, with its own "
-                "settings, from scores that are not far apart; use lbfgs"
+                "settings; use lbfgs"
             )
         state.theta, state.mu = self._first_theta(problem, start), problem.structure.room(problem.examples)
         general.settle(problem.blocks, state.theta, state.mu, state.entropies)
